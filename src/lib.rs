@@ -168,13 +168,11 @@ pub use crate::outbound::request::Request;
 pub use crate::outbound::{
     Clients, HttpClient, HttpError, Identity, OutboundError, OutboundOptions, Proxy, http_client,
 };
-pub use crate::proxy::Destination;
-pub use crate::proxy::OnMissingCredential;
-pub use crate::proxy::TenantEntry;
-pub use crate::proxy::TenantOptions;
-pub use crate::proxy::TenantSource;
 pub use crate::proxy::exchange::CallOptions;
 pub use crate::proxy::upstream::UpstreamOptions;
+pub use crate::proxy::{
+    Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource,
+};
 pub use crate::results::sandbox::Sandbox;
 pub use crate::results::tool_result::ToolResult;
 pub use crate::spec::document::external::complete_document;

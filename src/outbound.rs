@@ -19,9 +19,8 @@ mod server_certificates;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-pub use reqwest::Error as HttpError;
-
 use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue};
+pub use reqwest::Error as HttpError;
 use reqwest::redirect::Policy;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};

@@ -21,10 +21,9 @@ use crate::caller::client_grant::{ClientGrant, scopes_of};
 use crate::caller::client_key::ClientKey;
 use crate::caller::scopes::{ScopeDemand, Scopes, ToolScopes};
 use crate::caller::subject::SubjectToken;
-use crate::json as spec_json;
 use crate::json::JsonObject;
-use crate::observe;
 use crate::outbound::HttpClient;
+use crate::{json as spec_json, observe};
 
 /// The well-known path of RFC 9728 section 3, inserted between the host and the path of the
 /// resource.

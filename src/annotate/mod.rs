@@ -29,25 +29,17 @@ pub(crate) mod selection;
 pub(crate) mod tool;
 pub(crate) mod wording;
 
-use self::candidate::{Candidate, Candidates, offer_pages, replacements};
-use self::hint_review::Restriction;
-use self::input_time::InputTimes;
-pub(crate) use self::input_time::make_input;
-use self::overrides::arguments::RuleFindings;
-use self::overrides::ruled_output::ruled_output;
-pub use self::tool::Tool;
-use self::tool::to_json;
-pub(crate) use self::tool::{InputSchema, ToolParts};
-use crate::spec::schema::Schemas;
-use crate::spec::{Diagnostic, Document, Operation};
-
 pub(crate) use self::annotations::Effect;
 pub use self::annotations::{Hint, Hints, Reason, ToolAnnotations};
+use self::candidate::{Candidate, Candidates, offer_pages, replacements};
 #[cfg(test)]
 pub(crate) use self::client_profile::ShownForm;
 pub(crate) use self::client_profile::{ClientProfile, KnownClient};
 pub(crate) use self::description_detail::DescriptionDetail;
 pub(crate) use self::files::Files;
+use self::hint_review::Restriction;
+use self::input_time::InputTimes;
+pub(crate) use self::input_time::make_input;
 pub use self::layers::Policy;
 pub(crate) use self::layers::{AccessRule, HintTrust, Layers, Rule};
 pub(crate) use self::names::NameOptions;
@@ -55,7 +47,14 @@ pub use self::options::AnnotateOptions;
 pub use self::output::OutputSchemas;
 use self::output::{ReplyDescriber, strict};
 pub(crate) use self::overrides::Override;
+use self::overrides::arguments::RuleFindings;
+use self::overrides::ruled_output::ruled_output;
 pub(crate) use self::selection::{LeftOut, Pattern, Selection, TokenShare};
+pub use self::tool::Tool;
+use self::tool::to_json;
+pub(crate) use self::tool::{InputSchema, ToolParts};
+use crate::spec::schema::Schemas;
+use crate::spec::{Diagnostic, Document, Operation};
 
 /// The tools of a document.
 #[derive(Default)]

@@ -321,9 +321,10 @@ pub(crate) fn apply_wished_names(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::spec::{Document, operations};
-    use proptest::prelude::*;
 
     fn names_of(ids: &[(&str, &str)]) -> Vec<String> {
         named_with(ids, &NameOptions::default())

@@ -26,7 +26,11 @@ use secrecy::SecretString;
 use thiserror::Error;
 
 use self::about::About;
+pub use self::bound_tool::BoundTool;
 use self::bound_tool::{RecentTexts, bind_tools};
+pub use self::name::ApiName;
+pub use self::options::ApiOptions;
+pub(crate) use self::scheme_fields::scheme_fields;
 use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};
 use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, Rule, annotate};
@@ -43,11 +47,6 @@ use crate::spec::operation::rules::{AccessDemand, ValueSource};
 use crate::spec::operation::security;
 use crate::spec::operation::server::ServerError;
 use crate::spec::{Diagnostic, Document, Operation, Severity, operations};
-
-pub use self::bound_tool::BoundTool;
-pub use self::name::ApiName;
-pub use self::options::ApiOptions;
-pub(crate) use self::scheme_fields::scheme_fields;
 
 /// Reason for which a document does not become an API.
 #[derive(Debug, Error)]

@@ -10,8 +10,7 @@ use super::{Api, ApiOptions};
 use crate::caller::Caller;
 use crate::json::JsonObject;
 use crate::outbound::{OutboundOptions, http_client};
-use crate::proxy::Destination;
-use crate::proxy::OnMissingCredential;
+use crate::proxy::{Destination, OnMissingCredential};
 use crate::spec::Document;
 
 static API: LazyLock<Api> = LazyLock::new(build_api);

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-
 use serde_json::{Value, json};
 
 use super::each_api::{LoadedApis, UNREADABLE, load_each};

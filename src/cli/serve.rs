@@ -15,15 +15,14 @@ use super::{ServeCommand, load, observability};
 use crate::api::Api;
 use crate::config::{ApiConfig, Config, ProcessConfig, Transport};
 use crate::error::Failure;
-use crate::fd_limit;
 use crate::mcp::McpServer;
-use crate::observe;
 use crate::outbound::{self, OutboundOptions};
 use crate::proxy::waiting::handle::seal_handles_with;
 use crate::spec::Source;
 use crate::transport::http::page::PageOptions;
 use crate::transport::http::{self, HttpOptions};
 use crate::transport::stdio;
+use crate::{fd_limit, observe};
 
 /// Time for which a server without a document still answers, so that requests in flight get the
 /// reason instead of a closed connection.

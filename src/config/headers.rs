@@ -1,7 +1,6 @@
 //! Headers of flags, written out or by the name of the variable that holds the value.
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-
 use secrecy::ExposeSecret as _;
 
 use super::auth::references::{describe_unset, parse_file, parse_secret};

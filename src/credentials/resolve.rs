@@ -16,10 +16,9 @@ use super::login::Login;
 use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
 use super::signatures::kind::SIGV4;
 use crate::credentials::sensitive_header;
-use crate::redact;
 use crate::redact::names::carries_credential;
 use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
-use crate::text;
+use crate::{redact, text};
 
 /// The credentials of a call, or why it cannot be made.
 #[derive(Clone)]

@@ -9,8 +9,9 @@ use heck::ToShoutySnakeCase as _;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Origin, Url};
 
-pub(crate) use super::credential_part::CredentialPart;
-pub(crate) use super::credential_part::{CredentialValues, basic_forms, user_and_password};
+pub(crate) use super::credential_part::{
+    CredentialPart, CredentialValues, basic_forms, user_and_password,
+};
 use super::signatures::Signatures;
 use super::tokens::client_signer::ClientSigner;
 use super::tokens::oauth_client::{ExchangeOptions, GrantKind};

@@ -5,11 +5,10 @@
 //! else is asked of its bearer.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::fs::File;
-use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
+use std::{fmt, io};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

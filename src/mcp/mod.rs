@@ -43,9 +43,8 @@ use crate::api::about::About;
 use crate::api::name::ApiName;
 use crate::caller::client_key::ClientKey;
 use crate::caller::scopes::ScopeDemand;
-use crate::observe;
 use crate::shared_state::state::SharedState;
-use crate::text;
+use crate::{observe, text};
 
 /// Time for which calls in flight are waited for once no more can come.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);

@@ -2,13 +2,13 @@
 //! that each call is measured and recorded exactly once, however it ends: with a result, with an
 //! error, cancelled, or cut off by the end of the process.
 
-use foldhash::HashMap;
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
+use foldhash::HashMap;
 use futures_util::future::Either;
+use parking_lot::Mutex;
 
 use super::audit::line::AuditLine;
 use super::metrics::{MeasuredCall, TOOLS_CALL};

@@ -169,8 +169,9 @@ impl Sending {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::Write as _;
+
+    use super::*;
 
     async fn read(content: Payload) -> (io::Result<Vec<u8>>, u64) {
         let (sent, told) = watch::channel(0);

@@ -262,9 +262,10 @@ fn decode_string(quoted: &[u8]) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::redact::secrets::{MARK, SecretForms};
-    use proptest::prelude::*;
 
     /// Secrets made of what JSON, URLs and HTML are written with, and of digits.
     fn any_secret() -> impl Strategy<Value = String> {

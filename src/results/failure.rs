@@ -8,11 +8,10 @@ use serde_json::Value;
 
 use crate::credentials::resolve::Advice;
 use crate::redact::escapes::unescape_html;
-use crate::results::Reply;
 use crate::results::compact_json::compact_json;
 use crate::results::truncate::{Loss, truncate_json, truncate_text};
 use crate::results::{
-    ReplyKind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind,
+    Reply, ReplyKind, content_type, decode_text, essence_or_bytes, operation_label, reply_kind,
     status_line, strip_bom,
 };
 use crate::spec::media_type::essence;

@@ -304,9 +304,10 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+
+    use super::*;
 
     fn records(framing: Framing, text: &str, whole: bool) -> Vec<Value> {
         let records = super::records(framing, text, whole);

@@ -529,10 +529,11 @@ fn headline(response: &Reply, shown: ShownHeaders<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::spec::operations;
     use http::StatusCode;
     use serde_json::json;
+
+    use super::*;
+    use crate::spec::operations;
 
     fn result(method: &str, status: u16, headers: &[(&str, &str)], body: &[u8]) -> Value {
         let text = format!(r#"{{"openapi":"3.1.0","paths":{{"/a":{{"{method}":{{}}}}}}}}"#);

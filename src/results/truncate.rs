@@ -406,9 +406,10 @@ impl fmt::Display for Loss {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
     use serde_json::{Value, json};
+
+    use super::*;
 
     fn cut(value: &Value, budget: usize) -> (Value, String) {
         let (text, losses) = truncate_json(&value.to_string(), budget, &[]);

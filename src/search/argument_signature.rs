@@ -197,8 +197,9 @@ impl SignatureWriter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn a_signature_reads_like_typescript() {

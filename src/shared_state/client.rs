@@ -4,12 +4,11 @@
 use std::future::Future;
 use std::pin::Pin;
 
+#[cfg(feature = "redis")]
+pub(super) use redis::FromRedisValue as RedisAnswer;
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
-
-#[cfg(feature = "redis")]
-pub(super) use redis::FromRedisValue as RedisAnswer;
 
 /// A type that an answer can be read as.
 #[cfg(not(feature = "redis"))]

@@ -1,7 +1,6 @@
 //! Argument names: property keys that model APIs accept, made from the names in a document.
 
 use foldhash::HashSet;
-
 use sha2::{Digest, Sha256};
 
 /// The longest property key that every client accepts.
@@ -137,8 +136,9 @@ pub(crate) fn claim(taken: &mut HashSet<String>, key: &str, suffix: &str) -> Str
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn names_stay_readable() {

@@ -324,8 +324,9 @@ fn unknown_key(key: &str, known: impl Iterator<Item = &'static str>) -> Override
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn what_is_unknown_or_of_the_wrong_type_is_reported_and_the_rest_counts() {

@@ -133,9 +133,10 @@ fn apply_caution(hints: &mut Hints, reason: Option<Reason>) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::spec::{Document, operations};
-    use serde_json::json;
 
     /// `rdi`, with `-` for what is false, of the operation with that name, method, path and
     /// description.

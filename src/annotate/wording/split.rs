@@ -42,8 +42,9 @@ pub(crate) fn words(snake: &str) -> impl DoubleEndedIterator<Item = &str> + Clon
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]

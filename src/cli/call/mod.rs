@@ -11,8 +11,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::json::JsonObject;
-use crate::json::object_with;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -29,12 +27,12 @@ use crate::config::ApiConfig;
 use crate::config::saved_files::SavedFileSettings;
 use crate::config::settings::CommandSettings;
 use crate::error::Failure;
+use crate::json::{JsonObject, object_with};
 use crate::mcp::calls::gate::{Admission, Gate, Via};
 use crate::mcp::calls::plan::{OperationCall, Plan};
 use crate::mcp::meta_tools::why_meta_tool_is_missing;
-use crate::proxy::OnMissingCredential;
-use crate::proxy::TenantSource;
 use crate::proxy::waiting::handle::seal_handles_with;
+use crate::proxy::{OnMissingCredential, TenantSource};
 use crate::results::tool_result::ToolResult;
 
 /// Time for the result of a call that waits, after a signal.

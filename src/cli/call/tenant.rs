@@ -4,8 +4,7 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::caller::Caller;
 use crate::json::object_with;
-use crate::proxy::TenantOptions;
-use crate::proxy::TenantSource;
+use crate::proxy::{TenantOptions, TenantSource};
 use crate::text::nearest;
 
 /// More tenants than this are counted, not named.

@@ -4,8 +4,7 @@
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::config::ApiConfig;
-use crate::credentials::values::Credentials;
-use crate::credentials::values::basic_forms;
+use crate::credentials::values::{Credentials, basic_forms};
 use crate::redact::words_of_secret_header;
 
 /// The shortest secret of another API that is looked for, in bytes. Shorter ones would be found in

@@ -21,9 +21,7 @@ use crate::config::layer::to_map;
 use crate::config::variables::counts_as_unset;
 use crate::credentials::signatures::aws::signature_options::AwsSignature;
 use crate::credentials::tokens::oauth_client::GrantKind;
-use crate::credentials::values::CredentialPart;
-use crate::credentials::values::CredentialValues;
-use crate::credentials::values::{PREFIX, RESERVED_SUFFIXES};
+use crate::credentials::values::{CredentialPart, CredentialValues, PREFIX, RESERVED_SUFFIXES};
 use crate::spec::operation::server;
 
 /// Settings of credentials.

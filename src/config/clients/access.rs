@@ -2,7 +2,6 @@
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-
 use url::Url;
 
 use super::claims::check_scopes;

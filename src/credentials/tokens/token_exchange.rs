@@ -20,11 +20,10 @@ use crate::call_error::{CallError, SignInChallenge};
 use crate::caller::Caller;
 use crate::caller::client_key::ClientKey;
 use crate::caller::subject::SubjectToken;
-use crate::observe;
 use crate::observe::call::note;
 use crate::observe::record::ExchangeRecord;
 use crate::outbound::breaker::{Breaker, Outcome};
-use crate::text;
+use crate::{observe, text};
 
 /// RFC 8693 section 3.
 const TOKEN_TYPES: [&str; 2] = [

@@ -8,8 +8,7 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use crate::outbound::fetch::Fetched;
-use crate::spec::media_type::content_type;
-use crate::spec::media_type::essence;
+use crate::spec::media_type::{content_type, essence};
 
 /// RFC 6749 section 5.1.
 #[derive(Deserialize)]

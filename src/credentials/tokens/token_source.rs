@@ -17,8 +17,7 @@ use super::token_endpoint::TokenEndpoint;
 use super::token_keeper::{FOLLOW_INTERVAL, TokenKeeper};
 use super::token_reply::seconds;
 use crate::call_error::CallError;
-use crate::observe;
-use crate::text;
+use crate::{observe, text};
 
 /// A token is refreshed this long before it expires, or after nine tenths of its lifetime if that
 /// is later.

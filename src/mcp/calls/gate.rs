@@ -17,8 +17,7 @@ use super::verdict::Verdict;
 use crate::caller::Caller;
 use crate::caller::scopes::ScopeDemand;
 use crate::mcp::meta_tools::OpenedWait;
-use crate::proxy::CheckedArguments;
-use crate::proxy::OnMissingCredential;
+use crate::proxy::{CheckedArguments, OnMissingCredential};
 use crate::results::tool_result::ToolResult;
 use crate::shared_state::state::SharedState;
 

@@ -23,8 +23,7 @@ use crate::mcp::visible::{CatalogApi, View, VisibleApi, VisibleApis};
 use crate::observe::call::note;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::request::Request;
-use crate::proxy::CheckedArguments;
-use crate::proxy::OnMissingCredential;
+use crate::proxy::{CheckedArguments, OnMissingCredential};
 use crate::results::result_notes::NoteKind;
 use crate::results::tool_result::ToolResult;
 

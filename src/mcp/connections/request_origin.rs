@@ -16,9 +16,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::connection::{Connection, QuestionAnswer};
 use super::outbox::{OutMessage, Outbox};
-use crate::caller::Caller;
-use crate::caller::ReportProgress;
 use crate::caller::memory_budget::HeldMemory;
+use crate::caller::{Caller, ReportProgress};
 use crate::mcp::protocol::answer::write_message;
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use super::api_slot::ApiSlot;
 use super::introduction::{Introduction, introduce_nothing, missing_apis, with_own_words};
 use super::paths::{Endpoints, McpEndpoint};
-
 use crate::annotate::Pattern;
 use crate::api::Api;
 use crate::api::about::About;

@@ -1,10 +1,10 @@
 //! The operator's settings for traces, by the variables of OpenTelemetry.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
 use rustls::pki_types::CertificateDer;
-use std::sync::Arc;
 use url::Url;
 
 use super::sampler::Sampler;

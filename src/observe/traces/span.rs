@@ -158,8 +158,9 @@ pub(super) fn random_trace_id() -> u128 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::thread::sleep;
+
+    use super::*;
 
     #[test]
     fn a_span_ends_no_earlier_than_those_below_it_that_have_ended() {

@@ -120,8 +120,9 @@ fn plain_integer(number: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn integers_lose_their_fraction_and_their_exponent() {

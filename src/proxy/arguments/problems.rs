@@ -442,9 +442,10 @@ fn listed<'s>(schema: &'s JsonObject, key: &str) -> &'s [Value] {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::proxy::arguments::validate::Validator;
-    use serde_json::json;
 
     fn explain(schema: &Value, arguments: &Value) -> String {
         let validator = Validator::compile(schema).unwrap();

@@ -52,11 +52,12 @@ fn object(value: Value) -> JsonObject {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
     use super::*;
     use crate::spec::Document;
     use crate::spec::schema::{SchemaOptions, Schemas};
-    use proptest::prelude::*;
-    use serde_json::json;
 
     proptest! {
         #[test]

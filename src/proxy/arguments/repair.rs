@@ -304,8 +304,9 @@ fn kinds<'s>(schema: &'s JsonObject, root: &'s JsonObject, depth: usize) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn repair(arguments: &mut Value, root: &Value) {
         let notes = &mut RepairNotes::default();

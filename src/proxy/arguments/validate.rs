@@ -134,8 +134,9 @@ fn drop_patterns(schema: &mut Value, compiles: &dyn Fn(&str) -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn catastrophic_patterns_do_not_run_away() {

@@ -227,10 +227,11 @@ impl MergedList {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::caller::memory_budget::MemoryBudget;
     use proptest::prelude::*;
     use serde_json::{Value, json};
+
+    use super::*;
+    use crate::caller::memory_budget::MemoryBudget;
 
     fn merged(pages: &[&str]) -> Result<String, String> {
         let place = ListPlace::find(pages[0], true)?;

@@ -39,8 +39,9 @@ impl SummedProgress {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use parking_lot::Mutex;
+
+    use super::*;
 
     #[test]
     fn the_sum_of_several_requests_only_grows() {

@@ -333,9 +333,10 @@ fn accept(document: &Document, operation: &Operation) -> HeaderValue {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::spec::operations;
-    use serde_json::json;
 
     fn request(
         parameters: &str,

@@ -295,8 +295,9 @@ pub(crate) fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn in_query(style: Style, explode: bool, value: &Value) -> String {
         query("color", value, style, explode, Keep::Unreserved)

@@ -200,9 +200,10 @@ fn push_query(text: &mut String, own: Option<&str>, query: &[(String, String)]) 
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::outbound::percent::{Keep, percent_encode, percent_encode_segments};
-    use proptest::prelude::*;
 
     fn target(
         base: &str,

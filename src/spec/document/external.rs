@@ -6,11 +6,10 @@
 //! from a URL, only URLs below the same address are read.
 
 use std::collections::VecDeque;
-
-use foldhash::HashMap;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
+use foldhash::HashMap;
 use memchr::memmem;
 use percent_encoding::percent_decode_str;
 use url::Url;

@@ -26,10 +26,10 @@ pub(crate) mod source;
 pub(crate) mod web_page;
 mod yaml;
 
-use foldhash::HashMap;
-use parking_lot::Mutex;
 use std::sync::OnceLock;
 
+use foldhash::HashMap;
+use parking_lot::Mutex;
 use url::Url;
 
 use self::anchors::NamedSchemas;

@@ -10,9 +10,8 @@ use serde_json::Value;
 
 use super::parameter::{self, Location, Parameter, Serialization, Style};
 use super::request_body::{BODY, CHOICE, RequestBody};
-use super::security;
-use super::swagger2;
 use super::template::PathTemplate;
+use super::{security, swagger2};
 use crate::spec::argument_names;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::Node;

@@ -5,8 +5,7 @@ use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::Error as ValueError;
 
-use super::Operation;
-use super::swagger2;
+use super::{Operation, swagger2};
 use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object};
 

@@ -6,11 +6,10 @@ use std::rc::Rc;
 
 use foldhash::HashMap;
 
-use super::Operation;
 use super::security_scheme::{
     ConsentUrls, OAuthFlow, SecurityScheme, read_api_key, read_http_scheme,
 };
-use super::swagger2;
+use super::{Operation, swagger2};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object};

@@ -4,7 +4,6 @@
 use std::cell::RefCell;
 
 use foldhash::{HashMap, HashSet};
-
 use serde_json::Value;
 
 use super::keywords::{keyword, keyword_mut};

@@ -20,7 +20,6 @@ mod translate;
 mod walk;
 
 use foldhash::HashMap;
-
 use serde_json::Value;
 
 use self::cut::{drop_dangling, drop_unused, pruned_copy, thin};
@@ -35,11 +34,10 @@ pub(crate) use self::size::object_size;
 use self::translate::Translator;
 use self::walk::{each, each_mut, levels, references};
 pub(crate) use self::walk::{reference, resolve_reference};
-use crate::json::JsonObject;
-
 use super::argument_names;
 use super::document::Document;
 use super::span::Span;
+use crate::json::JsonObject;
 use crate::text;
 
 /// Schemas are cut no deeper than at this level at first, and no higher than at the other.

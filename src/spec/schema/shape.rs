@@ -3,10 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
 use crate::json::JsonObject;
 use crate::spec::document::Version;
-
-use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
 
 /// Documents give constants, defaults and examples that their own type refuses. A constant counts
 /// more than the type; a default or an example that is refused only misleads.

@@ -12,8 +12,7 @@ use bytes::BytesMut;
 use serde_json::Value;
 
 use crate::caller::Caller;
-use crate::caller::memory_budget::MemoryBudget;
-use crate::caller::memory_budget::{HeldMemory, OutOfMemory};
+use crate::caller::memory_budget::{HeldMemory, MemoryBudget, OutOfMemory};
 use crate::observe;
 
 /// Time within which a client must send a body.

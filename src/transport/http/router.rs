@@ -10,13 +10,11 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::http::{StatusCode, Uri};
-use axum::middleware;
 use axum::routing::{any, get};
+use axum::{Router, middleware};
 use tokio_util::sync::CancellationToken;
 
-use super::HttpOptions;
 use super::approve::{self, ApprovalRoute};
 use super::body::BodyMemory;
 use super::cors::guard_routes;
@@ -25,7 +23,7 @@ use super::health::Health;
 use super::host::Allowed;
 use super::page::{ServedPage, serve_page};
 use super::sessions::Sessions;
-use super::stored_files;
+use super::{HttpOptions, stored_files};
 use crate::admission::{ClientAdmission, authenticate, jwt, metadata};
 use crate::mcp::McpServer;
 

@@ -1,9 +1,8 @@
 //! Bytes that a model gives as text: base64, a `data:` URI (RFC 2397), or either with a name and a
 //! media type.
 
-use base64::Engine as _;
-use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
@@ -178,8 +177,9 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn files_are_given_in_three_ways() {

@@ -16,8 +16,6 @@ pub(crate) mod media_type;
 pub(crate) mod multipart;
 pub(crate) mod xml;
 
-use crate::json::JsonObject;
-use crate::proxy::request::style::form_style;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -26,11 +24,12 @@ use self::file_root::FileRoot;
 use self::multipart::Parts;
 use super::style;
 use crate::call_error::CallError;
+use crate::json::JsonObject;
 use crate::outbound::payload::Payload;
 use crate::outbound::percent::{Keep, percent_encode};
+use crate::proxy::request::style::form_style;
 use crate::spec::media_type::essence;
-use crate::spec::operation::request_body::BODY;
-use crate::spec::operation::request_body::Encoding;
+use crate::spec::operation::request_body::{BODY, Encoding};
 use crate::spec::{Document, MediaKind, MediaType};
 
 /// Content after the headers, and its `Content-Type`.
@@ -156,9 +155,10 @@ fn form(object: &JsonObject, encodings: &BTreeMap<String, Encoding>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::spec::Style;
-    use serde_json::json;
 
     fn media(name: &str, encoding: &[(&str, Encoding)]) -> MediaType {
         let encoding = encoding

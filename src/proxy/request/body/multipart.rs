@@ -13,9 +13,8 @@ use crate::outbound::payload::{Payload, Piece};
 use crate::outbound::percent::Keep;
 use crate::proxy::request::style;
 use crate::proxy::request::style::form_style;
-use crate::spec::media_type;
 use crate::spec::operation::request_body::{BODY, Encoding};
-use crate::spec::{MediaKind, MediaType, Style};
+use crate::spec::{MediaKind, MediaType, Style, media_type};
 use crate::text::hex;
 
 /// The parts of a body.

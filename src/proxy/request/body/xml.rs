@@ -16,8 +16,7 @@ use crate::call_error::CallError;
 use crate::json::JsonObject;
 use crate::proxy::request::style;
 use crate::spec::node::{Node, Object};
-use crate::spec::operation::request_body::BODY;
-use crate::spec::operation::request_body::BodySchema;
+use crate::spec::operation::request_body::{BODY, BodySchema};
 use crate::spec::{Document, Span, pointer};
 
 /// The root element if neither `xml.name` nor a component names it.
@@ -504,8 +503,9 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn written(schema: &Value, value: &Value) -> Result<String, CallError> {
         let text = json!({"openapi": "3.2.0", "paths": {}, "x": schema, "components": {"schemas": {
