@@ -9,20 +9,11 @@
 
 use std::fmt;
 
-use clap::ValueEnum as _;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 /// A client to shape the tools for. `Generic` suits all that follow the specification.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    clap::ValueEnum,
-    serde::Serialize,
-    serde::Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum KnownClient {

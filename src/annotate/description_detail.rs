@@ -1,6 +1,7 @@
 //! The detail of descriptions: one sentence, the document's own words, or also the fields of
 //! replies and the replacement of a deprecated operation.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::descriptions;
@@ -11,17 +12,7 @@ use crate::spec::{Document, Operation};
 use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 
 /// Detail of a description.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    clap::ValueEnum,
-    serde::Serialize,
-    serde::Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum DescriptionDetail {

@@ -8,6 +8,7 @@
 use std::rc::Rc;
 
 use foldhash::HashMap;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::json::{JsonObject, NOTES_KEY, RESULT_KEY};
@@ -24,17 +25,7 @@ const MAX_SCHEMA_BYTES: usize = 4 << 10;
 const MAX_DESCRIPTION_BYTES: usize = 160;
 
 /// The output schemas that are offered.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    clap::ValueEnum,
-    serde::Serialize,
-    serde::Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum OutputSchemas {

@@ -1,5 +1,7 @@
 //! `--tools`: the choice between a list of all operations and a few meta-tools for them.
 
+use serde::{Deserialize, Serialize};
+
 use super::listing::listed_kinds;
 use crate::annotate::Pattern;
 use crate::annotate::options::MAX_LIST_BYTES;
@@ -7,17 +9,7 @@ use crate::mcp::visible::VisibleApis;
 use crate::text::TYPICAL_BYTES_PER_TOKEN;
 
 /// The operator's choice of a list.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    clap::ValueEnum,
-    serde::Serialize,
-    serde::Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ListMode {

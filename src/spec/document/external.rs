@@ -12,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use foldhash::HashMap;
 use memchr::memmem;
 use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::Document;
@@ -24,17 +25,7 @@ use crate::spec::diagnostic::Diagnostic;
 const MAX_FILES: usize = 5000;
 
 /// The references into other files that are followed.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    clap::ValueEnum,
-    serde::Serialize,
-    serde::Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ExternalReferences {
