@@ -45,7 +45,7 @@ impl AccessOptions {
             || self.named.iter().any(|named| !named.approves)
     }
 
-    /// Returns true if somebody may agree to calls.
+    /// Returns true if there are people who may agree to calls.
     pub(crate) fn has_approvers(&self) -> bool {
         self.approver_scope.is_some() || self.named.iter().any(|named| named.approves)
     }

@@ -36,7 +36,7 @@ pub struct ApiOptions {
     pub upstream: UpstreamOptions,
     /// Sandbox that runs filters of replies, if they are offered.
     pub sandbox: Option<Sandbox>,
-    /// What a server says of itself in place of what the document says of the API.
+    /// The introduction of the server; what it leaves out comes from the document.
     pub about: About,
     /// The name of the API, if a server has several.
     pub name: Option<ApiName>,

@@ -162,7 +162,7 @@ impl Caller {
             let value = text(claim)?;
             Some(format!("{issuer} {claim} {value}"))
         });
-        // A token that names nobody is only itself.
+        // A token without a subject identifies only itself.
         name.unwrap_or_else(|| {
             claims
                 .map(|claims| serde_json::json!(claims).to_string())

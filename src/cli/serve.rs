@@ -85,7 +85,7 @@ async fn serve_apis(
     let mut loading = Box::pin(loading.finish());
     // A single file is read before the first answer, so that an invalid one is reported at once. A
     // URL, or one of several documents, may be slow, and clients give up on a slow handshake.
-    // Over HTTP nobody waits yet for one that cannot be fetched.
+    // Over HTTP, no client waits yet for a document that cannot be fetched.
     let mut watched = None;
     if let [config] = configs.as_slice()
         && config.options.name.is_none()

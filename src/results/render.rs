@@ -24,6 +24,7 @@ use super::{
     Reply, ReplyKind, Stopped, content_type, decode_text, essence_or_bytes, multipart,
     operation_label, reply_kind, status_line, strip_bom,
 };
+use crate::call_error::CallError;
 use crate::credentials::resolve::Advice;
 use crate::files::FileDelivery;
 use crate::json::JsonObject;
@@ -135,13 +136,13 @@ fn error_result(text: String, operation: &Operation, losses: &[Loss]) -> ToolRes
 
 /// The result of a call that failed on this side, or got no answer.
 #[must_use]
-pub fn render_error(operation: &Operation, error: &crate::call_error::CallError) -> ToolResult {
+pub fn render_error(operation: &Operation, error: &CallError) -> ToolResult {
     let text = match error {
-        crate::call_error::CallError::Arguments(text) => text.clone(),
+        CallError::Arguments(text) => text.clone(),
         other => format!("{} failed: {other}.", operation_label(operation)),
     };
     let mut result = ToolResult::error(text).ended_as(error.outcome());
-    if let crate::call_error::CallError::SignIn { challenge, .. } = error {
+    if let CallError::SignIn { challenge, .. } = error {
         result.challenge.clone_from(challenge);
     }
     result

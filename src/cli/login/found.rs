@@ -31,7 +31,7 @@ struct SchemeLogin {
     api: Option<ApiName>,
     scheme: String,
     label: String,
-    /// The login, or the reason for which nobody can sign in.
+    /// The login, or the reason why no one can sign in.
     login: Result<Arc<Login>, String>,
 }
 

@@ -65,8 +65,8 @@ pub(crate) enum Admission {
 }
 
 impl Gate {
-    /// The same gate, which asks for consent if somebody is to be asked. An answer counts once
-    /// among all replicas that share the state.
+    /// The same gate, which asks for consent as `asked_by` says, or does not ask. An answer is valid
+    /// once among all replicas that share the state.
     pub(crate) fn asking(&self, asked_by: AskedBy, shared: Option<&Arc<SharedState>>) -> Self {
         let asks = asked_by.client || asked_by.link;
         Self {
