@@ -8,25 +8,15 @@ use base64::engine::general_purpose::STANDARD;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use url::Url;
 
 use crate::api::about::{
     About, AboutIcon, MAX_INSTRUCTIONS_BYTES, MAX_SUMMARY_BYTES, MAX_TITLE_BYTES,
 };
 use crate::config::keys::path::ConfigSource;
-use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::spec::Source;
 use crate::text::{clean, one_line};
 
-const KEYS: [&str; 6] = [
-    "name",
-    "title",
-    "description",
-    "website",
-    "icon",
-    "instructions",
-];
 /// The longest name of a server, in bytes.
 const MAX_NAME_BYTES: usize = 60;
 /// The largest file of an icon, in bytes.
@@ -36,7 +26,11 @@ const MAX_ICON_BYTES: usize = 64 << 10;
 /// several APIs, this is the introduction of all of them at /mcp.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a mapping such as `{ title: Orders }`"
+)]
 pub(crate) struct AboutSettings {
     /// The name for programs, of letters, digits, `-`, `_` and `.`; else it is made from the title
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,25 +50,6 @@ pub(crate) struct AboutSettings {
     /// Instructions for the model, at most 1,500 bytes; else the document's description
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-}
-
-/// Returns true if the value of `about` can be read; faults are pushed to `problems`.
-pub(crate) fn check_about(value: &Value, problems: &mut FileProblems<'_>) -> bool {
-    let before = problems.problems.len();
-    let Value::Object(members) = value else {
-        let expected = "a mapping such as `{ title: Orders }`";
-        problems.push_wrong_value("about", value, expected, Disclosure::Shown);
-        return false;
-    };
-    for (key, value) in members {
-        if !KEYS.contains(&key.as_str()) {
-            problems.push_unknown_key("about", key, KEYS);
-        } else if !value.is_string() {
-            let path = join_path("about", key);
-            problems.push_wrong_value(&path, value, "a text", Disclosure::Shown);
-        }
-    }
-    problems.problems.len() == before
 }
 
 /// Reads the introduction; faults are pushed to `problems`.

@@ -1,14 +1,17 @@
 //! Keys of the configuration file, each judged by its value alone.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::config::apis::about::check_about;
-use crate::config::apis::tenants::settings::check_tenants;
-use crate::config::auth::settings::check_schemes;
+use crate::config::apis::about::AboutSettings;
+use crate::config::apis::tenants::settings::TenantSettings;
+use crate::config::auth::settings::SchemeSettings;
 use crate::config::clients::access_rules::read_access;
 use crate::config::clients::named_tokens::check_tokens;
+use crate::config::keys::read_all::can_be_read;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, expected_by};
 use crate::config::layer::{from_map, keys};
 use crate::config::overrides::read_rules;
@@ -16,6 +19,9 @@ use crate::config::settings::FileRules;
 
 /// Keys of the settings of an API that are not flags, because no line could hold their values.
 pub(crate) const FILE_ONLY: [&str; 5] = ["about", "access", "auth", "overrides", "tenants"];
+
+/// The value of `auth`.
+type Schemes = BTreeMap<String, SchemeSettings>;
 
 /// The settings of a mapping, and its rules. A key that `T` does not have is handed to
 /// `take_other`, and is unknown if that does not take it; `others` are the keys that it takes.
@@ -34,9 +40,11 @@ pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
         match key.as_str() {
             "overrides" => rules.overrides = read_rules(&value, problems),
             "access" => rules.access = read_access(&value, problems),
-            "auth" if !check_schemes(&key, &value, problems) => {}
-            "tenants" if !check_tenants(&value, problems) => {}
-            "about" if !check_about(&value, problems) => {}
+            "auth" if !can_be_read::<Schemes>(&key, &value, Disclosure::Hidden, problems) => {}
+            "tenants"
+                if !can_be_read::<TenantSettings>(&key, &value, Disclosure::Hidden, problems) => {}
+            "about" if !can_be_read::<AboutSettings>(&key, &value, Disclosure::Shown, problems) => {
+            }
             "auth_tokens" if others.contains(&"auth_tokens") => {
                 if check_tokens(&value, problems) {
                     settings.insert(key, value);

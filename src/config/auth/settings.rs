@@ -7,16 +7,15 @@ use std::sync::Arc;
 
 use clap::Args;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::signature::{SignatureSettings, form_in_signatures};
+use super::signature::SignatureSettings;
 use crate::config::auth::references::{Reference, parse_secret, read_secret};
 use crate::config::keys::path::ConfigPath;
 use crate::config::keys::text_list::one_or_several;
-use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::keys::wrong_value::join_path;
 use crate::config::layer::to_map;
 use crate::config::variables::counts_as_unset;
 use crate::credentials::signatures::aws::signature_options::AwsSignature;
@@ -32,7 +31,6 @@ pub(crate) struct CredentialSettings {
     /// Credentials by the name of the document's security scheme, each by reference. Only in the
     /// configuration file; variables named `OPENAPI_MCP_AUTH_SCHEME` count as well.
     #[arg(skip)]
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub auth: BTreeMap<String, SchemeSettings>,
 
     /// An origin besides the API's own that headers and credentials may be sent to, as in
@@ -44,104 +42,79 @@ pub(crate) struct CredentialSettings {
         value_name = "ORIGIN",
         help_heading = "Credentials"
     )]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credential_origin: Vec<String>,
 
     /// Call operations without the credentials that they require if none are set, instead of
     /// refusing the call
     #[arg(long, value_name = "BOOL", help_heading = "Credentials")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_missing_credentials: Option<bool>,
 
     /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start
     /// and for other processes, and those of `openapi-mcp login` [default: for logins over stdio,
     /// `openapi-mcp/tokens.json` in the system's folder for state]
     #[arg(long, hide = true, value_name = "FILE", help_heading = "Credentials")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub token_store: Option<ConfigPath>,
 }
 
 /// Source of the credential of one scheme.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "`{ env: VARIABLE }` or `{ file: PATH }`, or a mapping of parts such as `username` and `password`"
+)]
 pub(crate) struct SchemeSettings {
     /// A variable with the key, the token, or `user:password`
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<String>,
     /// A file with the same
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<ConfigPath>,
     /// The user's name, if it is separate from the password
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<Reference>,
     /// The user's password, if it is separate from the name
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<Reference>,
     /// The OAuth client's identifier
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<ClientId>,
     /// The OAuth client's secret
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<Reference>,
     /// A refresh token, which is exchanged for access tokens
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<Reference>,
     /// The scopes to request, separated by spaces
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<String>,
     /// The audience to request; with a grant, several
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
-    #[serde(
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "one_or_several"
-    )]
+    #[serde(deserialize_with = "one_or_several")]
     pub audience: Vec<String>,
     /// The token endpoint
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub token_url: Option<String>,
     /// The issuer, whose metadata names the token endpoint
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
     /// For `openapi-mcp login`: the authorization endpoint, if the issuer does not name it
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_url: Option<String>,
     /// For `openapi-mcp login --device`: the device authorization endpoint, if the issuer does not
     /// name it
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub device_authorization_url: Option<String>,
     /// The OAuth client's private key in PEM, in place of a secret (`private_key_jwt`)
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub client_key: Option<Reference>,
     /// The name of that key (`kid`)
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub client_key_id: Option<String>,
     /// A file with the certificate of that key in PEM, as Microsoft Entra asks for
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub client_certificate: Option<ConfigPath>,
     /// The audience of what that key signs, if it is neither `issuer` nor `token_url`
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub assertion_audience: Option<String>,
     /// Call the API as the user: how the token of the client becomes one of the API
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantKind>,
     /// With a grant: the resource to request (RFC 8707)
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
-    #[serde(
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "one_or_several"
-    )]
+    #[serde(deserialize_with = "one_or_several")]
     pub resource: Vec<String>,
     /// With a grant: request the scopes that the document names for the operation, in place of
     /// `scopes`
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_scopes: Option<bool>,
     /// With a grant: the type of the client's token, `access_token`, `jwt`, or a URI (RFC 8693
     /// section 3)
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject_token_type: Option<String>,
     /// Sign requests for AWS (Signature Version 4)
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sigv4: Option<SignatureSettings>,
 }
 
@@ -198,80 +171,15 @@ impl SchemeSettings {
 /// A client identifier: the value itself, or its source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a text, or `{ env: VARIABLE }` or `{ file: PATH }`"
+)]
 pub(crate) enum ClientId {
     /// The identifier
     Text(String),
     /// Source of the identifier
     Reference(Reference),
-}
-
-/// Forms of a reference to a secret in the file.
-const REFERENCE: &str = "`{ env: VARIABLE }` or `{ file: PATH }`";
-
-/// Returns true if a value of `auth`, which is at `path`, can be read; faults are pushed to
-/// `problems`. A value may be a secret that was written out, and is not repeated.
-pub(crate) fn check_schemes(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> bool {
-    let before = problems.problems.len();
-    let Value::Object(schemes) = value else {
-        problems.push_wrong_value(path, value, "a mapping of schemes", Disclosure::Hidden);
-        return false;
-    };
-    for (name, scheme) in schemes {
-        let path = join_path(path, name);
-        let Value::Object(members) = scheme else {
-            let expected =
-                format!("{REFERENCE}, or a mapping of parts such as `username` and `password`");
-            problems.push_wrong_value(&path, scheme, &expected, Disclosure::Hidden);
-            continue;
-        };
-        for (key, member) in members {
-            match member {
-                Value::Object(parts) if key == "sigv4" => {
-                    let path = join_path(&path, key);
-                    let parts = parts.iter();
-                    parts.for_each(|(key, part)| {
-                        check_member::<SignatureSettings>(&path, key, part, problems);
-                    });
-                }
-                _ => check_member::<SchemeSettings>(&path, key, member, problems),
-            }
-        }
-    }
-    problems.problems.len() == before
-}
-
-fn check_member<T: DeserializeOwned>(
-    path: &str,
-    key: &str,
-    value: &Value,
-    problems: &mut FileProblems<'_>,
-) {
-    let path_of_member = join_path(path, key);
-    let is_known = read_member::<T>(key, &Value::Null).map_or_else(
-        |error| !error.to_string().starts_with("unknown field"),
-        |_| true,
-    );
-    if !is_known {
-        // serde names all keys in its error: "unknown field `x`, expected one of `env`, `file`, …".
-        let keys = read_member::<T>("", &Value::Null)
-            .map_or_else(|error| error.to_string(), |_| String::new());
-        problems.push_unknown_key(path, key, keys.split('`').skip(1).step_by(2));
-    } else if read_member::<T>(key, value).is_err() {
-        let expected = match key {
-            "grant" => "`token-exchange` or `on-behalf-of`",
-            "operation_scopes" => "`true` or `false`",
-            "audience" | "resource" => "a text, or a list of texts",
-            "client_id" => "a text, or `{ env: VARIABLE }` or `{ file: PATH }`",
-            _ if read_member::<T>(key, &"text".into()).is_ok() => "a text",
-            _ => form_in_signatures(key).unwrap_or(REFERENCE),
-        };
-        problems.push_wrong_value(&path_of_member, value, expected, Disclosure::Hidden);
-    }
-}
-
-fn read_member<T: DeserializeOwned>(key: &str, value: &Value) -> serde_json::Result<T> {
-    serde_json::from_value(serde_json::json!({ key: value }))
 }
 
 /// The values of the variables `OPENAPI_MCP_AUTH_…`, by what follows that.

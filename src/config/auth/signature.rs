@@ -22,26 +22,24 @@ const CONTAINER_HOST: &str = "http://169.254.170.2";
 /// Signatures of the requests of a scheme.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a mapping with `credentials: environment`, or with `access_key_id` and `secret_access_key`"
+)]
 pub(crate) struct SignatureSettings {
     /// The region; by default that of the host, if AWS names it there
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// The signing name of the service, such as `execute-api` or `s3`; by default that of the host,
     /// if AWS names it there
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     /// Take the credentials from the variables of AWS
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials: Option<AwsCredentials>,
     /// The identifier of the access key, if `credentials` is not set
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub access_key_id: Option<Reference>,
     /// The secret access key
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_access_key: Option<Reference>,
     /// The session token, if the access key is temporary
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_token: Option<Reference>,
 }
 
@@ -52,17 +50,6 @@ pub(crate) struct SignatureSettings {
 pub(crate) enum AwsCredentials {
     /// The variables that AWS sets in containers and functions, and that its tools read
     Environment,
-}
-
-/// The form of the value of a key, if it is neither a text nor a reference.
-pub(super) fn form_in_signatures(key: &str) -> Option<&'static str> {
-    match key {
-        "sigv4" => Some(
-            "a mapping with `credentials: environment`, or with `access_key_id` and `secret_access_key`",
-        ),
-        "credentials" => Some("`environment`"),
-        _ => None,
-    }
 }
 
 impl SignatureSettings {

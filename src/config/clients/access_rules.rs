@@ -1,12 +1,15 @@
 //! The rules of `access` in the configuration file, which decide who may list and call which
 //! operations of an API.
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::claims::{check_scopes, read_wanted_claims};
 use crate::annotate::AccessRule;
+use crate::config::keys::read_all::read_all;
+use crate::config::keys::text_list::one_or_several;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
-use crate::config::overrides::{read_match, read_optional};
+use crate::config::overrides::read_match;
 use crate::config::transport::Transport;
 use crate::spec::operation::rules::AccessDemand;
 
@@ -17,25 +20,35 @@ use crate::spec::operation::rules::AccessDemand;
 pub(crate) struct AccessSchema {
     /// Rules of what callers need for the operations that match; all that match must be met. Only
     /// in the configuration file.
-    access: Option<Vec<AccessRuleSchema>>,
+    access: Option<Vec<AccessKeys>>,
 }
 
-/// Rule of `access`, for the published schema.
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "only its shape counts")]
-struct AccessRuleSchema {
+/// Rule of `access`.
+#[derive(Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a mapping with `match`, and `scopes` or `claims`"
+)]
+struct AccessKeys {
     /// The operations that the rule applies to: all that match a glob of each key; without it, all
     /// operations
-    #[schemars(rename = "match")]
-    matches: Option<crate::config::overrides::MatchSchema>,
+    #[serde(rename = "match")]
+    #[cfg_attr(test, schemars(with = "Option<crate::config::overrides::MatchSchema>"))]
+    matches: Option<Value>,
     /// True if the rule may match no operation; otherwise that is an error
     optional: Option<bool>,
     /// The scopes of which the token must have one
-    scopes: Option<crate::config::overrides::Globs>,
+    #[serde(deserialize_with = "one_or_several")]
+    #[cfg_attr(test, schemars(with = "Option<crate::config::overrides::Globs>"))]
+    scopes: Vec<String>,
     /// For each claim, by its name or its JSON Pointer, the values of which the token must have one
-    claims: Option<std::collections::BTreeMap<String, ClaimValues>>,
+    #[cfg_attr(
+        test,
+        schemars(with = "Option<std::collections::BTreeMap<String, ClaimValues>>")
+    )]
+    claims: Map<String, Value>,
 }
 
 #[cfg(test)]
@@ -70,26 +83,21 @@ pub(crate) fn read_access(value: &Value, problems: &mut FileProblems<'_>) -> Vec
 }
 
 fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<AccessRule> {
-    let Value::Object(members) = value else {
-        problems.push_wrong_value(
-            path,
-            value,
-            "a mapping with `match`, and `scopes` or `claims`",
-            Disclosure::Shown,
-        );
-        return None;
-    };
     let before = problems.problems.len();
-    let (mut matches, mut optional, mut says) = (Vec::new(), false, AccessDemand::default());
-    for (key, value) in members {
-        match key.as_str() {
-            "match" => matches = read_match(path, value, problems),
-            "optional" => optional = read_optional(path, value, problems),
-            "scopes" => says.scopes = read_scopes(&join_path(path, key), value, problems),
-            "claims" => says.claims = read_wanted_claims(&join_path(path, key), value, problems),
-            _ => problems.push_unknown_key(path, key, ["match", "optional", "scopes", "claims"]),
-        }
+    let keys: AccessKeys = read_all(path, value, Disclosure::Shown, problems)?;
+    let matches = keys
+        .matches
+        .map(|value| read_match(path, &value, problems))
+        .unwrap_or_default();
+    let mut wrong = Vec::new();
+    check_scopes(keys.scopes.iter(), &mut wrong);
+    for problem in wrong {
+        problems.push(format!("`{path}.scopes`: {problem}"));
     }
+    let says = AccessDemand {
+        scopes: keys.scopes,
+        claims: read_wanted_claims(&join_path(path, "claims"), keys.claims, problems),
+    };
     if problems.problems.len() == before && says == AccessDemand::default() {
         problems.push(format!(
             "`{path}` asks for nothing; add `scopes` or `claims`"
@@ -98,38 +106,10 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     Some(AccessRule {
         name: format!("`{path}`"),
         remedy: "add `optional: true` to the rule".into(),
-        optional,
+        optional: keys.optional.unwrap_or_default(),
         matches,
         says,
     })
-}
-
-/// Reads a list of scopes, or one.
-pub(super) fn read_scopes(
-    path: &str,
-    value: &Value,
-    problems: &mut FileProblems<'_>,
-) -> Vec<String> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let read = match value {
-        Value::Array(scopes) => scopes.iter().map(text).collect(),
-        single => text(single).map(|scope| vec![scope]),
-    };
-    let Some(scopes): Option<Vec<String>> = read else {
-        problems.push_wrong_value(
-            path,
-            value,
-            "a list of scopes, as in [admin]",
-            Disclosure::Shown,
-        );
-        return Vec::new();
-    };
-    let mut wrong = Vec::new();
-    check_scopes(scopes.iter(), &mut wrong);
-    wrong
-        .into_iter()
-        .for_each(|problem| problems.push(format!("`{path}`: {problem}")));
-    scopes
 }
 
 /// Returns an error if clients of the transport show no token that rules of `access` could compare.

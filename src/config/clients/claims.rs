@@ -24,27 +24,24 @@ pub(super) fn check_scopes<'s>(
 /// Reads the claims of a rule, each with the values of which a token must have one.
 pub(super) fn read_wanted_claims(
     path: &str,
-    value: &Value,
+    claims: Map<String, Value>,
     problems: &mut FileProblems<'_>,
 ) -> Vec<(String, Vec<Value>)> {
-    let Some(claims) = mapping_of_claims(path, value, problems) else {
-        return Vec::new();
-    };
     let mut wanted = Vec::new();
     for (place, values) in claims {
-        let path = join_path(path, place);
-        if let Err(problem) = check_claim(place) {
+        let path = join_path(path, &place);
+        if let Err(problem) = check_claim(&place) {
             problems.push(format!("`{path}`: {problem}"));
         }
         let several = match values {
-            Value::Array(values) if !values.is_empty() => values.clone(),
+            Value::Array(values) if !values.is_empty() => values,
             Value::Array(_) => {
                 problems.push(format!(
                     "`{path}` is an empty list, which no token meets; list the values of which one is needed"
                 ));
                 continue;
             }
-            single => vec![single.clone()],
+            single => vec![single],
         };
         for value in several
             .iter()
@@ -57,24 +54,7 @@ pub(super) fn read_wanted_claims(
                 Disclosure::Shown,
             );
         }
-        wanted.push((place.clone(), several));
+        wanted.push((place, several));
     }
     wanted
-}
-
-fn mapping_of_claims<'v>(
-    path: &str,
-    value: &'v Value,
-    problems: &mut FileProblems<'_>,
-) -> Option<&'v Map<String, Value>> {
-    let claims = value.as_object();
-    if claims.is_none() {
-        problems.push_wrong_value(
-            path,
-            value,
-            "a mapping of claims to values, as in { groups: [ops] }",
-            Disclosure::Shown,
-        );
-    }
-    claims
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -12,27 +13,20 @@ use crate::caller::client_grant::{ClientGrant, TokenClaims};
 use crate::caller::scopes::Scopes;
 use crate::config::auth::references::describe_unset;
 use crate::config::keys::path::ConfigPath;
+use crate::config::keys::read_all::can_be_read;
 use crate::config::keys::text_list::one_or_several;
-use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::keys::wrong_value::{Disclosure, FileProblems};
 use crate::config::variables::read_variable;
 use crate::transport::http::{AccessOptions, NamedToken, StaticToken};
-
-const KEYS: [&str; 9] = [
-    "name",
-    "env",
-    "file",
-    "tool_include",
-    "tool_exclude",
-    "read_only",
-    "claims",
-    "scopes",
-    "approve",
-];
 
 /// Static token with a name, and with a share of the tools.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a mapping with `name`, and `env` or `file`"
+)]
 pub(crate) struct NamedTokenSettings {
     /// Its name in logs: at most 32 of a-z, 0-9 and -
     pub name: String,
@@ -46,7 +40,7 @@ pub(crate) struct NamedTokenSettings {
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
     #[serde(
         skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "one_or_several"
+        deserialize_with = "at_least_one"
     )]
     pub tool_include: Vec<String>,
     /// The tools that it may not call
@@ -67,7 +61,7 @@ pub(crate) struct NamedTokenSettings {
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
     #[serde(
         skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "one_or_several"
+        deserialize_with = "at_least_one"
     )]
     pub scopes: Vec<String>,
     /// True if its holder agrees to calls (`confirm_by`); it is then of no other use
@@ -90,70 +84,34 @@ impl NamedTokenSettings {
 /// repeat no value that may be a token.
 pub(crate) fn check_tokens(value: &Value, problems: &mut FileProblems<'_>) -> bool {
     let before = problems.problems.len();
-    let Value::Array(entries) = value else {
-        problems.push_wrong_value(
-            "auth_tokens",
-            value,
-            "a list of tokens, each with `name`, and `env` or `file`",
-            Disclosure::Hidden,
-        );
-        return false;
-    };
-    if entries.is_empty() {
+    let mut rest = value.clone();
+    if rest.as_array().is_some_and(Vec::is_empty) {
         problems.push("`auth_tokens` is an empty list; list a token, or leave the key out");
     }
-    for (index, entry) in entries.iter().enumerate() {
-        let place = format!("auth_tokens[{index}]");
+    for (index, entry) in rest.as_array_mut().into_iter().flatten().enumerate() {
         let Value::Object(members) = entry else {
-            problems.push_wrong_value(
-                &place,
-                entry,
-                "a mapping with `name`, and `env` or `file`",
-                Disclosure::Hidden,
-            );
             continue;
         };
-        for (key, value) in members {
-            let (is_right, expected) = match key.as_str() {
-                "name" | "env" | "file" => (value.is_string(), "a text"),
-                "tool_exclude" => (is_texts(value), "a text or a list of texts"),
-                // Without any, a token may call everything: an empty list would be read as the
-                // opposite.
-                "tool_include" | "scopes" => (
-                    is_texts(value) && value.as_array().is_none_or(|texts| !texts.is_empty()),
-                    "a text or a list of texts that is not empty",
-                ),
-                "read_only" | "approve" => (value.is_boolean(), "true or false"),
-                "claims" => (value.is_object(), "a mapping of claims to values"),
-                "token" | "value" => {
-                    problems.push(format!(
-                        "unknown key `{place}.{key}`: this file holds no token; name a variable with `env`, or a file with `file`"
-                    ));
-                    continue;
-                }
-                _ => {
-                    problems.push_unknown_key(&place, key, KEYS);
-                    continue;
-                }
-            };
-            if !is_right {
-                problems.push_wrong_value(
-                    &join_path(&place, key),
-                    value,
-                    expected,
-                    Disclosure::Hidden,
-                );
+        for key in ["token", "value"] {
+            if members.shift_remove(key).is_some() {
+                problems.push(format!(
+                    "unknown key `auth_tokens[{index}].{key}`: this file holds no token; name a variable with `env`, or a file with `file`"
+                ));
             }
         }
     }
-    problems.problems.len() == before
+    let is_read =
+        can_be_read::<Vec<NamedTokenSettings>>("auth_tokens", &rest, Disclosure::Hidden, problems);
+    is_read && problems.problems.len() == before
 }
 
-fn is_texts(value: &Value) -> bool {
-    value.is_string()
-        || value
-            .as_array()
-            .is_some_and(|texts| texts.iter().all(Value::is_string))
+/// A text, or a list of texts that is not empty: without any, a token may call everything, and an
+/// empty list would be read as the opposite.
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let texts = one_or_several(deserializer).ok();
+    texts
+        .filter(|texts| !texts.is_empty())
+        .ok_or_else(|| D::Error::custom("expected a text or a list of texts that is not empty"))
 }
 
 /// Reads the tokens with names into `access`; errors are pushed to `problems`.

@@ -158,8 +158,12 @@ pub(crate) fn expected_by(error: &serde_json::Error) -> String {
     match expected {
         "a boolean" => "true or false",
         "a sequence" => "a list",
+        "a map" => "a mapping",
+        // The kinds of a reference to a secret.
+        "`env` or `file`" => "`{ env: VARIABLE }` or `{ file: PATH }`",
         "f64" => "a number",
-        "usize" | "u32" | "u64" => "a whole number of at least 0",
+        // serde_json says no more of a number that is negative or has a fraction.
+        "usize" | "u32" | "u64" | "invalid number" => "a whole number of at least 0",
         "a string" | "path string" | "string or map" => "a text",
         other => {
             return other

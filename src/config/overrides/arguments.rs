@@ -2,28 +2,20 @@
 //! others.
 
 use secrecy::SecretString;
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde_json::Value;
 
-use super::read_validate;
+use super::Validation;
 use crate::config::forward::read_client_header;
 use crate::config::keys::claim::check_claim;
+use crate::config::keys::read_all::read_all;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
 use crate::spec::pointer::unescaped_token;
 use crate::text;
 
-const KEYS: [&str; 9] = [
-    "hide",
-    "value",
-    "default",
-    "name",
-    "description",
-    "enum",
-    "required",
-    "slashes",
-    "validate",
-];
 const PLACES: [(&str, Location); 4] = [
     ("path", Location::Path),
     ("query", Location::Query),
@@ -31,12 +23,15 @@ const PLACES: [(&str, Location); 4] = [
     ("cookie", Location::Cookie),
 ];
 
-/// Settings of a rule for arguments, for the published schema.
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "only its shape counts")]
-pub(super) struct ArgumentSchema {
+/// Settings of a rule for one argument.
+#[derive(Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a mapping such as { hide: true }"
+)]
+pub(super) struct ArgumentKeys {
     /// True if calls may not give it; without `value` or `default`, it is left out of every request
     hide: Option<bool>,
     /// Value that is sent in every call, and that the model cannot change: a literal,
@@ -45,11 +40,13 @@ pub(super) struct ArgumentSchema {
     /// Value that is sent if a call does not give it
     default: Option<Value>,
     /// Its name
+    #[serde(deserialize_with = "read_text")]
     name: Option<String>,
     /// Its description
+    #[serde(deserialize_with = "read_text")]
     description: Option<String>,
     /// The only values that it may have, each of which the document allows
-    #[schemars(rename = "enum")]
+    #[serde(rename = "enum", deserialize_with = "read_values")]
     values: Option<Vec<Value>>,
     /// True if calls must give it, in spite of the document; a path parameter may be left out only
     /// with `default`
@@ -58,7 +55,7 @@ pub(super) struct ArgumentSchema {
     slashes: Option<bool>,
     /// Treatment of a property of the body that does not fit its schema: refused (strict), or sent
     /// with a note (lenient)
-    validate: Option<super::ValidateSchema>,
+    validate: Option<Validation>,
 }
 
 /// Contents of the key `arguments`.
@@ -93,18 +90,12 @@ pub(super) fn read_arguments(
             ));
             continue;
         };
-        let Value::Object(said) = said else {
-            problems.push_wrong_value(
-                &place,
-                said,
-                "a mapping such as { hide: true }",
-                Disclosure::Hidden,
-            );
+        let Some(keys) = read_all(&place, said, Disclosure::Hidden, problems) else {
             continue;
         };
         let mut rule = ArgumentRule::new(target);
         rule.origins.push(origin.clone());
-        read_rule(&place, said, &mut rule, &mut read.slashes, problems);
+        set_rule(&place, keys, &mut rule, &mut read.slashes, problems);
         check_rule(&place, &rule, problems);
         if read.rules.iter().any(|other| other.target == rule.target) {
             problems.push(format!(
@@ -131,45 +122,37 @@ pub(super) fn read_target(name: &str) -> Option<ArgumentTarget> {
     (!name.is_empty()).then(|| ArgumentTarget::Parameter(location, name.to_owned()))
 }
 
-fn read_rule(
+fn set_rule(
     place: &str,
-    said: &Map<String, Value>,
+    keys: ArgumentKeys,
     rule: &mut ArgumentRule,
     slashes: &mut Vec<String>,
     problems: &mut FileProblems<'_>,
 ) {
-    for (key, value) in said {
-        let path = join_path(place, key);
-        let mut wrong =
-            |expected: &str| problems.push_wrong_value(&path, value, expected, Disclosure::Hidden);
-        match key.as_str() {
-            "hide" => rule.hide = read_boolean(value, &mut wrong),
-            "required" => rule.required = read_boolean(value, &mut wrong),
-            "name" => rule.name = read_text(value, &mut wrong),
-            "description" => {
-                let read = read_text(value, &mut wrong);
-                rule.description = read.map(|said| text::truncate(&text::clean(&said), text::MAX_DESCRIPTION_BYTES));
-            }
-            "default" => rule.default = Some(value.clone()),
-            "enum" => match value.as_array().filter(|values| !values.is_empty()) {
-                Some(values) => rule.values = Some(values.clone()),
-                None => wrong("a list of values"),
-            },
-            "slashes" => match (&rule.target, read_boolean(value, &mut wrong)) {
-                (ArgumentTarget::Parameter(Location::Path, name), Some(true)) => slashes.push(name.clone()),
-                (ArgumentTarget::Parameter(Location::Path, _), _) | (_, None) => {}
-                _ => problems.push(format!("`{path}`: only a path parameter may hold slashes")),
-            },
-            "validate" => match &rule.target {
-                ArgumentTarget::Body(_) => rule.lenient = read_validate(place, value, problems),
-                ArgumentTarget::Parameter(..) => problems.push(format!(
-                    "`{path}`: parameters are always checked; only a property of the body may be sent unchecked"
-                )),
-            },
-            "value" => rule.value = read_source(&path, value, problems),
-            _ => problems.push_unknown_key(place, key, KEYS),
-        }
+    rule.hide = keys.hide;
+    rule.required = keys.required;
+    rule.name = keys.name;
+    rule.description = keys
+        .description
+        .map(|said| text::truncate(&text::clean(&said), text::MAX_DESCRIPTION_BYTES));
+    rule.default = keys.default;
+    rule.values = keys.values;
+    match (&rule.target, keys.slashes) {
+        (ArgumentTarget::Parameter(Location::Path, name), Some(true)) => slashes.push(name.clone()),
+        (ArgumentTarget::Parameter(Location::Path, _), _) | (_, None) => {}
+        _ => problems.push(format!(
+            "`{place}.slashes`: only a path parameter may hold slashes"
+        )),
     }
+    match (&rule.target, keys.validate) {
+        (ArgumentTarget::Parameter(..), Some(_)) => problems.push(format!(
+            "`{place}.validate`: parameters are always checked; only a property of the body may be sent unchecked"
+        )),
+        (_, how) => rule.lenient = how.map(|how| how == Validation::Lenient),
+    }
+    rule.value = keys
+        .value
+        .and_then(|value| read_source(&join_path(place, "value"), &value, problems));
 }
 
 /// Checks a rule for contradictions that no document resolves.
@@ -181,24 +164,20 @@ fn check_rule(place: &str, rule: &ArgumentRule, problems: &mut FileProblems<'_>)
     }
 }
 
-fn read_boolean(value: &Value, wrong: &mut impl FnMut(&str)) -> Option<bool> {
-    let read = value.as_bool();
-    if read.is_none() {
-        wrong("true or false");
+fn read_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer).unwrap_or_default();
+    match text.trim() {
+        "" => Err(D::Error::custom("expected a text that is not empty")),
+        text => Ok(Some(text.to_owned())),
     }
-    read
 }
 
-fn read_text(value: &Value, wrong: &mut impl FnMut(&str)) -> Option<String> {
-    let read = value
-        .as_str()
-        .map(str::trim)
-        .filter(|text| !text.is_empty())
-        .map(str::to_owned);
-    if read.is_none() {
-        wrong("a text that is not empty");
+fn read_values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Value>>, D::Error> {
+    let values = Vec::<Value>::deserialize(deserializer)?;
+    if values.is_empty() {
+        return Err(D::Error::custom("expected a list of values"));
     }
-    read
+    Ok(Some(values))
 }
 
 /// Reads a value, or its source.

@@ -6,12 +6,15 @@ mod response;
 mod wait;
 
 use http::HeaderMap;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 use serde_json::{Map, Value};
 
 use crate::annotate::names::is_sayable;
 use crate::annotate::overrides::{ExpectedType, OverrideProblem, OverrideProblemKind};
 use crate::annotate::selection::PatternField;
 use crate::annotate::{DescriptionDetail, Override, Pattern, Rule};
+use crate::config::keys::read_all::read_all;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::transport::Transport;
 use crate::credentials::forward::Forwarding;
@@ -45,8 +48,6 @@ struct OverrideSchema {
     /// operations
     #[schemars(rename = "match")]
     matches: Option<MatchSchema>,
-    /// True if the rule may match no operation; without it, that is an error
-    optional: Option<bool>,
     /// True if there is a tool
     enabled: Option<bool>,
     /// Its name
@@ -59,18 +60,11 @@ struct OverrideSchema {
     category: Option<String>,
     /// Words by which a search finds it as well; they are never shown
     keywords: Option<Vec<String>>,
-    /// Path parameters whose values may hold slashes
-    slashes: Option<Vec<String>>,
-    /// Detail of its description
-    describe: Option<DescriptionDetail>,
-    /// Treatment of a body that does not fit its schema: refused (strict), or sent with a note
-    /// (lenient)
-    validate: Option<ValidateSchema>,
+    #[schemars(flatten)]
+    own: RuleKeys,
     /// Settings for arguments: a parameter as `path:NAME`, `query:NAME`, `header:NAME` or
     /// `cookie:NAME`, a property of the body as a JSON Pointer
-    arguments: Option<std::collections::BTreeMap<String, arguments::ArgumentSchema>>,
-    /// Number of pages that a call may collect, at most 100; 0 offers no argument for it
-    collect_pages: Option<usize>,
+    arguments: Option<std::collections::BTreeMap<String, arguments::ArgumentKeys>>,
     /// The parts of a reply that are returned
     response: Option<response::ResponseSchema>,
     /// The way to wait until an operation is done; `false` never waits
@@ -79,13 +73,63 @@ struct OverrideSchema {
     annotations: Option<AnnotationsSchema>,
 }
 
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only its shape counts")]
-enum ValidateSchema {
+/// Keys of a rule that no document may have, without those that hold a mapping.
+#[derive(Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+struct RuleKeys {
+    /// True if the rule may match no operation; without it, that is an error
+    optional: Option<bool>,
+    /// Path parameters whose values may hold slashes
+    #[serde(deserialize_with = "read_slashes")]
+    slashes: Vec<String>,
+    /// Detail of its description
+    describe: Option<DescriptionDetail>,
+    /// Treatment of a body that does not fit its schema: refused (strict), or sent with a note
+    /// (lenient)
+    validate: Option<Validation>,
+    /// Number of pages that a call may collect, at most 100; 0 offers no argument for it
+    #[serde(deserialize_with = "read_pages")]
+    collect_pages: Option<usize>,
+}
+
+/// The names of the keys of [`RuleKeys`].
+const RULE_KEYS: [&str; 5] = [
+    "optional",
+    "slashes",
+    "describe",
+    "validate",
+    "collect_pages",
+];
+
+/// Treatment of a value that does not fit its schema.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum Validation {
     Strict,
     Lenient,
+}
+
+fn read_slashes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    if names.iter().any(String::is_empty) {
+        let expected = "expected a list of names of path parameters, as in [name]";
+        return Err(D::Error::custom(expected));
+    }
+    Ok(names)
+}
+
+fn read_pages<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    let pages = usize::deserialize(deserializer).ok();
+    pages
+        .filter(|pages| *pages <= MAX_COLLECTED_PAGES)
+        .map(Some)
+        .ok_or_else(|| {
+            D::Error::custom(format!(
+                "expected a whole number from 0 to {MAX_COLLECTED_PAGES}"
+            ))
+        })
 }
 
 #[cfg(test)]
@@ -225,21 +269,12 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
         .remove("match")
         .map(|value| read_match(path, &value, problems))
         .unwrap_or_default();
-    let optional = said
-        .remove("optional")
-        .is_some_and(|value| read_optional(path, &value, problems));
-    let slashes = said
-        .remove("slashes")
-        .map(|value| read_slashes(path, &value, problems));
-    let describe = said
-        .remove("describe")
-        .and_then(|value| read_detail(path, &value, problems));
-    let takes_any_body = said
-        .remove("validate")
-        .and_then(|value| read_validate(path, &value, problems));
-    let collect_pages = said
-        .remove("collect_pages")
-        .and_then(|value| read_pages(path, &value, problems));
+    let own = RULE_KEYS
+        .iter()
+        .filter_map(|key| said.shift_remove_entry(*key));
+    let own = Value::Object(own.collect());
+    let own: RuleKeys = read_all(path, &own, Disclosure::Shown, problems).unwrap_or_default();
+    let optional = own.optional.unwrap_or_default();
     let arguments = said.remove("arguments");
     let arguments = arguments
         .map(|value| arguments::read_arguments(path, optional, &value, problems))
@@ -251,11 +286,11 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
         .remove("wait")
         .and_then(|value| wait::read_wait(path, &value, problems));
     let mut says = read_said(path, said, problems);
-    says.slashes = slashes.unwrap_or_default();
+    says.slashes = own.slashes;
     says.slashes.extend(arguments.slashes);
-    says.describe = describe;
-    says.takes_any_body = takes_any_body;
-    says.collect_pages = collect_pages;
+    says.describe = own.describe;
+    says.takes_any_body = own.validate.map(|how| how == Validation::Lenient);
+    says.collect_pages = own.collect_pages;
     says.arguments = arguments.rules;
     says.response = response.unwrap_or_default();
     says.wait = wait;
@@ -265,93 +300,6 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
         optional,
         matches,
         says,
-    })
-}
-
-/// Reads whether a rule may match nothing.
-pub(super) fn read_optional(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> bool {
-    let read = value.as_bool();
-    if read.is_none() {
-        problems.push_wrong_value(
-            &join_path(path, "optional"),
-            value,
-            "true or false",
-            Disclosure::Shown,
-        );
-    }
-    read.unwrap_or_default()
-}
-
-/// Reads the detail of a tool's description.
-fn read_detail(
-    path: &str,
-    value: &Value,
-    problems: &mut FileProblems<'_>,
-) -> Option<DescriptionDetail> {
-    let read = serde_json::from_value::<DescriptionDetail>(value.clone()).ok();
-    if read.is_none() {
-        problems.push_wrong_value(
-            &join_path(path, "describe"),
-            value,
-            "plain, brief or title",
-            Disclosure::Shown,
-        );
-    }
-    read
-}
-
-/// Reads whether a body that does not fit its schema is sent nevertheless.
-fn read_validate(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<bool> {
-    match value.as_str() {
-        Some("lenient") => Some(true),
-        Some("strict") => Some(false),
-        _ => {
-            problems.push_wrong_value(
-                &join_path(path, "validate"),
-                value,
-                "strict or lenient",
-                Disclosure::Shown,
-            );
-            None
-        }
-    }
-}
-
-/// Reads the number of pages that a call may collect.
-fn read_pages(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<usize> {
-    let read = value.as_u64().and_then(|pages| usize::try_from(pages).ok());
-    let read = read.filter(|pages| *pages <= MAX_COLLECTED_PAGES);
-    if read.is_none() {
-        let expected = format!("a whole number from 0 to {MAX_COLLECTED_PAGES}");
-        problems.push_wrong_value(
-            &join_path(path, "collect_pages"),
-            value,
-            &expected,
-            Disclosure::Shown,
-        );
-    }
-    read
-}
-
-/// The path parameters whose values may hold slashes.
-fn read_slashes(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<String> {
-    let names = value.as_array().and_then(|names| {
-        let name = |name: &Value| {
-            name.as_str()
-                .filter(|name| !name.is_empty())
-                .map(str::to_owned)
-        };
-        names.iter().map(name).collect::<Option<Vec<String>>>()
-    });
-    names.unwrap_or_else(|| {
-        let path = join_path(path, "slashes");
-        problems.push_wrong_value(
-            &path,
-            value,
-            "a list of names of path parameters, as in [name]",
-            Disclosure::Shown,
-        );
-        Vec::new()
     })
 }
 
@@ -368,18 +316,8 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
             }
             OverrideProblemKind::UnknownKey(None) => {
                 let key = keys.last().map(String::as_str).unwrap_or_default();
-                let known = [
-                    "match",
-                    "optional",
-                    "slashes",
-                    "describe",
-                    "validate",
-                    "collect_pages",
-                    "arguments",
-                    "response",
-                    "wait",
-                ];
-                problems.push_unknown_key(path, key, known);
+                let known = ["match", "arguments", "response", "wait"].into_iter();
+                problems.push_unknown_key(path, key, known.chain(RULE_KEYS));
             }
             OverrideProblemKind::WrongType { found, expected } => {
                 let expected = match expected {

@@ -1,20 +1,56 @@
 //! The key `wait` of a rule of `overrides`: how a call waits until its operation is done.
 
+use std::collections::BTreeMap;
+
 use http::HeaderName;
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, Error as _};
+use serde_json::Value;
 
 use super::arguments::read_target;
+use crate::config::keys::read_all::read_all;
 use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::spec::Location;
 use crate::spec::operation::rules::{
     ArgumentTarget, FieldValues, NamedRead, ResultPlace, StatusPlace, WaitRule, WaitSettings,
 };
 
-const KEYS: [&str; 5] = ["status", "done", "failed", "result", "interval"];
 /// The longest interval, in seconds.
 const MAX_INTERVAL: u64 = 3600;
 
-/// Settings of a rule for waiting, for the published schema.
+/// Settings of a rule for waiting.
+#[derive(Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "false, or a mapping such as { status: { header: Location } }"
+)]
+pub(super) struct WaitKeys {
+    /// The place of the status: a header or a member of the first reply that has its URL, or a GET
+    /// operation
+    #[serde(deserialize_with = "of_a_kind::<_, PlaceKeys, _>")]
+    #[cfg_attr(test, schemars(with = "Option<PlaceKeys>"))]
+    status: Option<StatusPlace>,
+    /// The member of the status and its values once the operation is done
+    #[serde(deserialize_with = "of_a_kind::<_, FieldKeys, _>")]
+    #[cfg_attr(test, schemars(with = "Option<FieldKeys>"))]
+    done: Option<FieldValues>,
+    /// The member of the status and its values once the operation has failed
+    #[serde(deserialize_with = "of_a_kind::<_, FieldKeys, _>")]
+    #[cfg_attr(test, schemars(with = "Option<FieldKeys>"))]
+    failed: Option<FieldValues>,
+    /// The place of the result: `status`, `location`, `original`, a member of the status that has
+    /// its URL, or a GET operation
+    #[serde(deserialize_with = "of_a_kind::<_, ResultKeys, _>")]
+    #[cfg_attr(test, schemars(with = "Option<ResultKeys>"))]
+    result: Option<ResultPlace>,
+    /// Seconds between two requests for the status, if the API names none
+    #[serde(deserialize_with = "read_interval")]
+    interval: Option<u64>,
+}
+
+/// The key `wait`, for the published schema.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[schemars(untagged)]
@@ -22,84 +58,163 @@ const MAX_INTERVAL: u64 = 3600;
 pub(super) enum WaitSchema {
     /// `false`: calls never wait
     Never(bool),
-    Wait(Box<WaitSettingsSchema>),
+    Wait(Box<WaitKeys>),
 }
 
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "only its shape counts")]
-pub(super) struct WaitSettingsSchema {
-    /// The place of the status: a header or a member of the first reply that has its URL, or a GET
-    /// operation
-    status: Option<StatusSchema>,
-    /// The member of the status and its values once the operation is done
-    done: Option<FieldSchema>,
-    /// The member of the status and its values once the operation has failed
-    failed: Option<FieldSchema>,
-    /// The place of the result: `status`, `location`, `original`, a member of the status that has
-    /// its URL, or a GET operation
-    result: Option<ResultSchema>,
-    /// Seconds between two requests for the status, if the API names none
-    interval: Option<u64>,
-}
-
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "only its shape counts")]
-struct StatusSchema {
+/// A place in the reply that comes before, or an operation: one of `header`, `field` and
+/// `operation`.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+struct PlaceKeys {
     /// The header of the first reply
     header: Option<String>,
     /// A JSON Pointer
     field: Option<String>,
     /// An operationId, or method and path
     operation: Option<String>,
-    /// The arguments of the operation, each with a JSON Pointer to its value in the first reply
-    arguments: Option<std::collections::BTreeMap<String, String>>,
+    /// The arguments of the operation, each with a JSON Pointer to its value in the reply
+    arguments: Option<BTreeMap<String, String>>,
 }
 
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "only its shape counts")]
-struct FieldSchema {
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+enum ResultKeys {
+    Word(ResultWord),
+    Place(PlaceKeys),
+}
+
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum ResultWord {
+    Status,
+    Location,
+    Original,
+}
+
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+struct FieldKeys {
     /// A JSON Pointer
     field: String,
     /// Values, compared to the letter
     values: Vec<Value>,
 }
 
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(untagged)]
-#[expect(dead_code, reason = "only its shape counts")]
-enum ResultSchema {
-    Place(ResultPlaceSchema),
-    Named(NamedResultSchema),
+/// Keys of which a part of a wait is made.
+trait PartKeys: DeserializeOwned {
+    type Part;
+    const EXPECTED: &'static str;
+
+    /// The part.
+    ///
+    /// # Errors
+    /// What was expected in place of these keys.
+    fn part(self) -> Result<Self::Part, &'static str>;
 }
 
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only its shape counts")]
-enum ResultPlaceSchema {
-    Status,
-    Location,
-    Original,
+impl PartKeys for PlaceKeys {
+    type Part = StatusPlace;
+    const EXPECTED: &'static str =
+        "{ header: NAME }, { field: /POINTER } or { operation: NAME, arguments: {…} }";
+
+    fn part(self) -> Result<StatusPlace, &'static str> {
+        match (self.header, self.field, self.operation, self.arguments) {
+            (Some(name), None, None, None) => HeaderName::from_bytes(name.as_bytes())
+                .map(StatusPlace::Header)
+                .map_err(|_| "the name of a header, as in { header: Location }"),
+            (None, Some(field), None, None) => pointer(field).map(StatusPlace::Field),
+            (None, None, Some(name), arguments) if !name.trim().is_empty() => {
+                let arguments = arguments.unwrap_or_default().into_iter();
+                Ok(StatusPlace::Operation(NamedRead {
+                    name: name.trim().to_owned(),
+                    arguments: arguments.map(argument).collect::<Result<_, _>>()?,
+                }))
+            }
+            _ => Err(Self::EXPECTED),
+        }
+    }
 }
 
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "only its shape counts")]
-struct NamedResultSchema {
-    /// A JSON Pointer
-    field: Option<String>,
-    /// An operationId, or method and path
-    operation: Option<String>,
-    /// The arguments of the operation, each with a JSON Pointer to its value in the status
-    arguments: Option<std::collections::BTreeMap<String, String>>,
+impl PartKeys for ResultKeys {
+    type Part = ResultPlace;
+    const EXPECTED: &'static str =
+        "status, location, original, { field: /POINTER } or { operation: NAME, arguments: {…} }";
+
+    fn part(self) -> Result<ResultPlace, &'static str> {
+        Ok(match self {
+            Self::Word(ResultWord::Status) => ResultPlace::Status,
+            Self::Word(ResultWord::Location) => ResultPlace::Location,
+            Self::Word(ResultWord::Original) => ResultPlace::Original,
+            Self::Place(keys) => match keys.part()? {
+                StatusPlace::Header(_) => return Err(Self::EXPECTED),
+                StatusPlace::Field(field) => ResultPlace::Field(field),
+                StatusPlace::Operation(named) => ResultPlace::Operation(named),
+            },
+        })
+    }
+}
+
+impl PartKeys for FieldKeys {
+    type Part = FieldValues;
+    const EXPECTED: &'static str =
+        "a JSON Pointer and a list of values, as in { field: /state, values: [done] }";
+
+    fn part(self) -> Result<FieldValues, &'static str> {
+        let Self { field, values } = self;
+        let is_right = field.starts_with('/') && !values.is_empty();
+        is_right
+            .then_some(FieldValues { field, values })
+            .ok_or(Self::EXPECTED)
+    }
+}
+
+fn of_a_kind<'de, D: Deserializer<'de>, K: PartKeys<Part = P>, P>(
+    deserializer: D,
+) -> Result<Option<P>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let keys = serde_json::from_value::<K>(value);
+    keys.map_err(|_| K::EXPECTED)
+        .and_then(K::part)
+        .map(Some)
+        .map_err(|expected| D::Error::custom(format!("expected {expected}")))
+}
+
+fn pointer(text: String) -> Result<String, &'static str> {
+    if text.starts_with('/') {
+        Ok(text)
+    } else {
+        Err("a JSON Pointer, such as /statusUrl")
+    }
+}
+
+/// An argument of an operation, with the place of its value.
+fn argument((name, value): (String, String)) -> Result<(Location, String, String), &'static str> {
+    match read_target(&name) {
+        Some(ArgumentTarget::Parameter(location @ (Location::Path | Location::Query), name))
+            if value.starts_with('/') =>
+        {
+            Ok((location, name, value))
+        }
+        _ => Err(
+            "`path:NAME` or `query:NAME` with a JSON Pointer to its value in the reply, as in { \"path:id\": /id }",
+        ),
+    }
+}
+
+fn read_interval<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let seconds = u64::deserialize(deserializer).ok();
+    seconds
+        .filter(|seconds| (1..=MAX_INTERVAL).contains(seconds))
+        .map(Some)
+        .ok_or_else(|| {
+            D::Error::custom(format!(
+                "expected a whole number of seconds from 1 to {MAX_INTERVAL}"
+            ))
+        })
 }
 
 /// Reads the key `wait` of the rule at `path`; what is wrong with it is pushed to `problems`.
@@ -108,186 +223,16 @@ pub(super) fn read_wait(
     value: &Value,
     problems: &mut FileProblems<'_>,
 ) -> Option<WaitRule> {
+    if *value == Value::Bool(false) {
+        return Some(WaitRule::Never);
+    }
     let path = join_path(path, "wait");
-    let said = match value {
-        Value::Bool(false) => return Some(WaitRule::Never),
-        Value::Object(said) => said,
-        _ => {
-            problems.push_wrong_value(
-                &path,
-                value,
-                "false, or a mapping such as { status: { header: Location } }",
-                Disclosure::Shown,
-            );
-            return None;
-        }
-    };
-    let mut settings = WaitSettings::default();
-    for (key, value) in said {
-        let place = join_path(&path, key);
-        match key.as_str() {
-            "status" => settings.status = read_status(&place, value, problems),
-            "done" => settings.done = read_values(&place, value, problems),
-            "failed" => settings.failed = read_values(&place, value, problems),
-            "result" => settings.result = read_result(&place, value, problems),
-            "interval" => {
-                settings.interval = value
-                    .as_u64()
-                    .filter(|seconds| (1..=MAX_INTERVAL).contains(seconds));
-                if settings.interval.is_none() {
-                    let expected = format!("a whole number of seconds from 1 to {MAX_INTERVAL}");
-                    problems.push_wrong_value(&place, value, &expected, Disclosure::Shown);
-                }
-            }
-            _ => problems.push_unknown_key(&path, key, KEYS),
-        }
-    }
-    Some(WaitRule::Wait(Box::new(settings)))
-}
-
-fn read_status(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<StatusPlace> {
-    const EXPECTED: &str =
-        "{ header: NAME }, { field: /POINTER } or { operation: NAME, arguments: {…} }";
-    let Some((key, said, rest)) = sole_kind(value, &["header", "field", "operation"]) else {
-        problems.push_wrong_value(place, value, EXPECTED, Disclosure::Shown);
-        return None;
-    };
-    match key {
-        "header" => match HeaderName::from_bytes(said.as_bytes()) {
-            Ok(name) if rest.is_empty() => return Some(StatusPlace::Header(name)),
-            _ => problems.push_wrong_value(
-                place,
-                value,
-                "the name of a header, as in { header: Location }",
-                Disclosure::Shown,
-            ),
-        },
-        "field" if rest.is_empty() => {
-            return read_pointer(place, said, problems).map(StatusPlace::Field);
-        }
-        "operation" => {
-            return read_operation(place, said, &rest, problems).map(StatusPlace::Operation);
-        }
-        _ => problems.push_wrong_value(place, value, EXPECTED, Disclosure::Shown),
-    }
-    None
-}
-
-fn read_result(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<ResultPlace> {
-    const EXPECTED: &str =
-        "status, location, original, { field: /POINTER } or { operation: NAME, arguments: {…} }";
-    match value.as_str() {
-        Some("status") => return Some(ResultPlace::Status),
-        Some("location") => return Some(ResultPlace::Location),
-        Some("original") => return Some(ResultPlace::Original),
-        _ => {}
-    }
-    match sole_kind(value, &["field", "operation"]) {
-        Some(("field", said, rest)) if rest.is_empty() => {
-            read_pointer(place, said, problems).map(ResultPlace::Field)
-        }
-        Some(("operation", said, rest)) => {
-            read_operation(place, said, &rest, problems).map(ResultPlace::Operation)
-        }
-        _ => {
-            problems.push_wrong_value(place, value, EXPECTED, Disclosure::Shown);
-            None
-        }
-    }
-}
-
-/// Returns the only one of the kinds that a mapping has, its text, and the other members.
-fn sole_kind<'v>(
-    value: &'v Value,
-    kinds: &[&'static str],
-) -> Option<(&'static str, &'v str, Map<String, Value>)> {
-    let members = value.as_object()?;
-    let mut found = kinds.iter().filter(|kind| members.contains_key(**kind));
-    let kind = *found.next().filter(|_| found.next().is_none())?;
-    let said = members
-        .get(kind)?
-        .as_str()
-        .filter(|said| !said.trim().is_empty())?;
-    let rest = members.iter().filter(|(key, _)| *key != kind);
-    Some((
-        kind,
-        said,
-        rest.map(|(key, value)| (key.clone(), value.clone()))
-            .collect(),
-    ))
-}
-
-fn read_operation(
-    place: &str,
-    name: &str,
-    rest: &Map<String, Value>,
-    problems: &mut FileProblems<'_>,
-) -> Option<NamedRead> {
-    let mut arguments = Vec::new();
-    let mut is_read = true;
-    for (key, value) in rest {
-        let Some(given) = value.as_object().filter(|_| key == "arguments") else {
-            problems.push_unknown_key(place, key, ["operation", "arguments"]);
-            is_read = false;
-            continue;
-        };
-        let place = join_path(place, "arguments");
-        for (argument, pointer) in given {
-            let target = match read_target(argument) {
-                Some(ArgumentTarget::Parameter(
-                    location @ (Location::Path | Location::Query),
-                    name,
-                )) => Some((location, name)),
-                _ => None,
-            };
-            let pointer = pointer.as_str().filter(|pointer| pointer.starts_with('/'));
-            if let (Some((location, name)), Some(pointer)) = (target, pointer) {
-                arguments.push((location, name, pointer.to_owned()));
-            } else {
-                problems.push(format!(
-                    "`{}`: expected `path:NAME` or `query:NAME` with a JSON Pointer to its value in the reply, as in {{ \"path:id\": /id }}",
-                    join_path(&place, argument)
-                ));
-                is_read = false;
-            }
-        }
-    }
-    is_read.then(|| NamedRead {
-        name: name.trim().to_owned(),
-        arguments,
-    })
-}
-
-fn read_values(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<FieldValues> {
-    let read = value.as_object().and_then(|members| {
-        let field = members
-            .get("field")?
-            .as_str()
-            .filter(|field| field.starts_with('/'))?;
-        let values = members
-            .get("values")?
-            .as_array()
-            .filter(|values| !values.is_empty())?;
-        (members.len() == 2).then(|| FieldValues {
-            field: field.to_owned(),
-            values: values.clone(),
-        })
-    });
-    if read.is_none() {
-        let expected =
-            "a JSON Pointer and a list of values, as in { field: /state, values: [done] }";
-        problems.push_wrong_value(place, value, expected, Disclosure::Shown);
-    }
-    read
-}
-
-fn read_pointer(place: &str, text: &str, problems: &mut FileProblems<'_>) -> Option<String> {
-    let is_pointer = text.starts_with('/');
-    if !is_pointer {
-        problems.push(format!(
-            "`{}`: expected a JSON Pointer, such as /statusUrl",
-            join_path(place, "field")
-        ));
-    }
-    is_pointer.then(|| text.to_owned())
+    let keys: WaitKeys = read_all(&path, value, Disclosure::Shown, problems)?;
+    Some(WaitRule::Wait(Box::new(WaitSettings {
+        status: keys.status,
+        done: keys.done,
+        failed: keys.failed,
+        result: keys.result,
+        interval: keys.interval,
+    })))
 }

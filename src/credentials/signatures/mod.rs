@@ -7,10 +7,9 @@
 //!   it if documents can ask for it.
 //! - A file or a folder beside `credentials/signatures/aws/mod.rs`. `AwsSignature` holds what the
 //!   operator sets, and `AwsSigner` signs: the second kind makes both an enum.
-//! - Its key: a field of `SchemeSettings` in `config/auth/settings.rs`, which `signature` and
-//!   `check_schemes` there read.
-//! - The settings below that key, in `config/auth/signature.rs`, and in `form_in_signatures` there
-//!   the forms of their values.
+//! - Its key: a field of `SchemeSettings` in `config/auth/settings.rs`, which `signature` there
+//!   reads.
+//! - The settings below that key, in `config/auth/signature.rs`.
 
 pub(crate) mod aws;
 pub(crate) mod kind;
