@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::caller::client_key::ClientKey;
+use crate::caller::ClientKey;
 use crate::observe::outcome::CallOutcome;
 use crate::outbound::breaker::CircuitOpen;
 

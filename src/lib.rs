@@ -173,7 +173,7 @@ pub use crate::proxy::upstream::UpstreamOptions;
 pub use crate::proxy::{
     Destination, OnMissingCredential, TenantEntry, TenantOptions, TenantSource,
 };
-pub use crate::results::sandbox::Sandbox;
+pub use crate::results::filter::Sandbox;
 pub use crate::results::tool_result::ToolResult;
 pub use crate::spec::document::external::complete_document;
 pub use crate::spec::{

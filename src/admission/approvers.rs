@@ -6,7 +6,7 @@ use axum::response::Response;
 use super::limits::Stranger;
 use super::named_token::KnownToken;
 use super::{ClientAdmission, Refusal, bearer, peer_key};
-use crate::caller::scopes::Scopes;
+use crate::caller::client_grant::Scopes;
 use crate::mcp::endpoints::paths::MCP_PATH;
 
 impl ClientAdmission {

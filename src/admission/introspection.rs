@@ -16,7 +16,7 @@ use url::Url;
 use super::claims::{Claims, TokenError, since_epoch};
 use super::introspection_turns::QuestionTurns;
 use super::limits::Stranger;
-use crate::caller::client_key::ClientKey;
+use crate::caller::ClientKey;
 use crate::credentials::tokens::oauth_client::{Endpoint, OauthClient, PartsDigest};
 use crate::credentials::tokens::token_endpoint::TokenEndpoint;
 use crate::json::JsonObject;

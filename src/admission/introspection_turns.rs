@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::caller::client_key::ClientKey;
+use crate::caller::ClientKey;
 
 /// Number of questions at a time: tokens of strangers must not become a storm at the authorization
 /// server.

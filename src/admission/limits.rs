@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::caller::client_key::ClientKey;
+use crate::caller::ClientKey;
 use crate::shared_state::rate::{SharedRate, TakenPlace};
 use crate::shared_state::state::SharedState;
 

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 
 use super::static_token::StaticToken;
-use crate::caller::AuthenticatedClient;
 use crate::caller::client_grant::ClientGrant;
-use crate::caller::client_key::ClientKey;
+use crate::caller::{AuthenticatedClient, ClientKey};
 use crate::observe;
 
 /// Static token with a name.

@@ -10,7 +10,7 @@ use crate::credentials::forward::Forwarding;
 use crate::credentials::values::Credentials;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::proxy::{BindingOptions, CallOptions, Destination, TenantOptions, UpstreamOptions};
-use crate::results::sandbox::Sandbox;
+use crate::results::filter::Sandbox;
 
 /// The operator's settings for an API.
 #[derive(Debug, Clone, Default)]

@@ -1,12 +1,11 @@
-//! The scopes and claims that the token of a client grants, compared with the demands of
-//! operations.
+//! What the token of a client grants: its scopes and claims, compared with the demands of
+//! operations, and the tools that it may list.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::scopes::Scopes;
 use crate::json::{JsonObject, member_at};
 use crate::spec::operation::rules::AccessDemand;
 
@@ -125,6 +124,149 @@ fn is_one_of(claim: &Value, values: &[Value]) -> bool {
 
 fn is_text_or_number(value: &Value) -> bool {
     matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
+}
+
+/// Scopes of a client.
+#[derive(Clone)]
+pub(crate) enum Scopes {
+    /// All scopes: static tokens have none of their own.
+    All,
+    /// The scopes that the issuer granted.
+    Granted(Arc<BTreeSet<String>>),
+}
+
+/// Scopes that calls need by what their tools do. Of several, one is enough: a broader one may
+/// imply a narrower one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolScopes {
+    /// Scopes of read-only tools.
+    pub read: Vec<String>,
+    /// Scopes of all other tools.
+    pub write: Vec<String>,
+}
+
+/// Scopes that calls at an endpoint need of a token of the issuer.
+#[derive(Clone, Default)]
+pub(crate) struct ScopeDemand {
+    /// Scopes of the whole server, by what its tools do.
+    pub(crate) of_tools: ToolScopes,
+    /// Scopes of every call, which a client asks for again with others.
+    pub(crate) of_all: Vec<String>,
+    /// All scopes that a client may ask for, in order; empty if there is nobody to ask.
+    pub(crate) offered: Vec<String>,
+}
+
+impl ScopeDemand {
+    /// Returns all scopes to request if a client lacks one: a new token replaces the old one, so
+    /// those that it has are among them (MCP, "Scope Challenge Handling"). `of_api` are those that
+    /// it lacks for the API.
+    pub(crate) fn missing(
+        &self,
+        scopes: &Scopes,
+        of_api: &[&str],
+        is_read_only: bool,
+    ) -> Vec<String> {
+        let of_server = self.of_tools.lacking(scopes, is_read_only);
+        let wanted: Vec<&str> = of_server
+            .into_iter()
+            .chain(of_api.iter().copied())
+            .collect();
+        if wanted.is_empty() || self.offered.is_empty() {
+            return wanted.into_iter().map(str::to_owned).collect();
+        }
+        self.all_with(scopes, &wanted)
+    }
+
+    /// The scopes of every call, these, and those that the client has.
+    pub(crate) fn all_with(&self, scopes: &Scopes, wanted: &[&str]) -> Vec<String> {
+        let is_granted = |scope: &String| match scopes {
+            Scopes::All => false,
+            Scopes::Granted(granted) => granted.contains(scope),
+        };
+        let needed = |scope: &&String| {
+            self.of_all.contains(scope) || wanted.contains(&scope.as_str()) || is_granted(scope)
+        };
+        self.offered.iter().filter(needed).cloned().collect()
+    }
+}
+
+impl ToolScopes {
+    /// Returns true if no scope is needed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.read.is_empty() && self.write.is_empty()
+    }
+
+    /// Returns the scopes of which a call needs one.
+    fn of(&self, is_read_only: bool) -> &[String] {
+        if is_read_only {
+            &self.read
+        } else {
+            &self.write
+        }
+    }
+
+    /// Returns the scope to request if a call has none of those that it needs.
+    pub(crate) fn lacking(&self, scopes: &Scopes, is_read_only: bool) -> Option<&str> {
+        let Scopes::Granted(granted) = scopes else {
+            return None;
+        };
+        let needed = self.of(is_read_only);
+        let is_met = needed.is_empty() || needed.iter().any(|scope| granted.contains(scope));
+        if is_met {
+            None
+        } else {
+            needed.first().map(String::as_str)
+        }
+    }
+}
+
+/// The tools of an API that a caller may list at an endpoint; all of them by default.
+#[derive(Clone, Default)]
+pub(crate) struct ShownTools {
+    /// The permission for each tool, by its place; `None` if all are granted.
+    pub(crate) permissions: Option<Arc<[Permission]>>,
+    /// True if the endpoint serves only tools that count as read-only.
+    pub(crate) reads_only: bool,
+    /// The names of the meta-tools that call what reads, what writes and what is destructive; `None`
+    /// if each tool is called by its own name.
+    pub(crate) meta_tools: Option<Arc<[String; 3]>>,
+}
+
+/// A tool, as far as it decides who may list it and how it is called.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct NamedTool {
+    /// The name of the tool.
+    pub(crate) name: Arc<str>,
+    /// Its place among the tools of its API.
+    pub(crate) place: usize,
+    pub(crate) is_read_only: bool,
+    pub(crate) is_destructive: bool,
+}
+
+impl ShownTools {
+    /// Returns true if the tool at that place is one of them.
+    pub(crate) fn has(&self, place: usize, is_read_only: bool) -> bool {
+        let is_granted =
+            |permissions: &Arc<[Permission]>| permissions.get(place) == Some(&Permission::Granted);
+        (!self.reads_only || is_read_only) && self.permissions.as_ref().is_none_or(is_granted)
+    }
+
+    /// Returns how the caller calls a tool; `None` if it may not list it.
+    pub(crate) fn call_of(&self, tool: &NamedTool) -> Option<String> {
+        if !self.has(tool.place, tool.is_read_only) {
+            return None;
+        }
+        let Some(meta_tools) = &self.meta_tools else {
+            return Some(tool.name.to_string());
+        };
+        let [reads, writes, destroys] = &**meta_tools;
+        let meta_tool = match (tool.is_read_only, tool.is_destructive) {
+            (true, _) => reads,
+            (false, false) => writes,
+            (false, true) => destroys,
+        };
+        Some(format!("`{meta_tool}` with operation `{}`", tool.name))
+    }
 }
 
 #[cfg(test)]

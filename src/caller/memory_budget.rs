@@ -8,9 +8,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::Caller;
-use super::client_key::ClientKey;
-use super::fair_share::may_take_place;
+use super::{Caller, ClientKey, may_take_place};
 
 /// The unit of counting. What is smaller is not counted, so that small messages are never refused.
 pub(crate) const BLOCK_BYTES: usize = 8 << 10;

@@ -1,27 +1,23 @@
-//! The caller: its key for limits, the scopes of its token, and the values that rules and tenants
-//! take from it.
+//! The caller: its key for limits, its share of what all clients use, its token, and its place if a
+//! later call goes on waiting for its operation.
 
 pub(crate) mod client_grant;
-pub(crate) mod client_key;
-pub(crate) mod fair_share;
 pub(crate) mod memory_budget;
-pub(crate) mod scopes;
-pub(crate) mod shown_tools;
-pub(crate) mod subject;
-pub(crate) mod wait_place;
 
 use std::fmt;
+use std::hash::BuildHasher as _;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
 
+use aws_lc_rs::hmac;
 use http::header::HeaderMap;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
-use self::client_grant::{ClientGrant, NO_TOKEN};
-use self::client_key::ClientKey;
-use self::shown_tools::ShownTools;
-use self::subject::SubjectToken;
-use self::wait_place::WaitPlace;
+use self::client_grant::{ClientGrant, NO_TOKEN, ShownTools};
 use crate::json::JsonObject;
 use crate::shared_state::cells::Agreement;
 use crate::text::hex;
@@ -194,5 +190,156 @@ impl fmt::Debug for Caller {
             .debug_struct("Caller")
             .field("address", &self.address)
             .finish_non_exhaustive()
+    }
+}
+
+/// The address at the other end of a connection.
+#[derive(Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// Identifies the client that a request counts for: a hash, so that neither tokens nor subjects are
+/// kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ClientKey(pub(crate) u64);
+
+impl ClientKey {
+    /// An authenticated client.
+    pub(crate) fn named(kind: &str, name: &[u8]) -> Self {
+        let Some(key) = SHARED_KEY.get() else {
+            return Self(seeds().hash_one((kind, name)));
+        };
+        let mut context = hmac::Context::with_key(key);
+        context.update(&kind.len().to_be_bytes());
+        context.update(kind.as_bytes());
+        context.update(name);
+        let tag = context.sign();
+        Self(
+            tag.as_ref()
+                .first_chunk()
+                .copied()
+                .map(u64::from_be_bytes)
+                .unwrap_or_default(),
+        )
+    }
+
+    /// Makes replicas with the same key identify a client in the same way. Called once, before the
+    /// first client.
+    pub(crate) fn share(key: hmac::Key) {
+        let _ = SHARED_KEY.set(key);
+    }
+
+    /// The client at an address; an IPv6 /64 network counts as one client (RFC 6177).
+    pub(crate) fn at(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self::named("v4", &address.octets()),
+            IpAddr::V6(address) => Self::named("v6", address.octets().get(..8).unwrap_or_default()),
+        }
+    }
+}
+
+/// The key that replicas share.
+static SHARED_KEY: OnceLock<hmac::Key> = OnceLock::new();
+
+fn seeds() -> &'static foldhash::quality::RandomState {
+    static SEEDS: std::sync::LazyLock<foldhash::quality::RandomState> =
+        std::sync::LazyLock::new(Default::default);
+    &SEEDS
+}
+
+/// The verified token of a user. It is sent only to a token endpoint that exchanges it, and lives
+/// as long as its request.
+pub(crate) struct SubjectToken {
+    token: SecretString,
+    expires: SystemTime,
+}
+
+impl SubjectToken {
+    /// The token with these claims, if it is a user's: it names one who is not the client itself.
+    pub(crate) fn of_user(token: &str, claims: &JsonObject, expires: SystemTime) -> Option<Self> {
+        let text = |name: &str| claims.get(name).and_then(Value::as_str);
+        let subject = text("sub").filter(|subject| !subject.is_empty())?;
+        // As Okta, Entra, Auth0 and Keycloak name a client that acts for itself.
+        let is_client = ["client_id", "azp", "cid", "appid"]
+            .into_iter()
+            .filter_map(text)
+            .any(|client| {
+                subject.strip_suffix("@clients").unwrap_or(subject) == client
+                    || text("preferred_username")
+                        .and_then(|name| name.strip_prefix("service-account-"))
+                        == Some(client)
+            });
+        let is_application =
+            text("idtyp") == Some("app") || text("gty") == Some("client-credentials");
+        (!is_client && !is_application).then(|| Self {
+            token: token.into(),
+            expires,
+        })
+    }
+
+    /// The token itself.
+    pub(crate) fn expose(&self) -> &str {
+        self.token.expose_secret()
+    }
+
+    /// Returns the time for which it is still valid; `None` if it has ended.
+    pub(crate) fn lifetime(&self) -> Option<Duration> {
+        self.expires.duration_since(SystemTime::now()).ok()
+    }
+}
+
+/// Takes words about an operation that is waited for.
+pub(crate) type ReportWait = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Place of a call, with which a later call goes on waiting for its operation.
+#[derive(Clone)]
+pub(crate) struct WaitPlace {
+    /// The name of the API, if a server has several.
+    pub(crate) api: Option<String>,
+    /// The value of the caller's tenant.
+    pub(crate) tenant: Option<String>,
+    /// The path of the endpoint.
+    pub(crate) endpoint: Arc<str>,
+    /// The beginning of a sentence that says how to go on, before a handle.
+    ///
+    /// # Errors
+    /// A sentence that says why nothing can go on.
+    pub(crate) how: Result<String, String>,
+    /// Cancelled when the server is about to end.
+    pub(crate) ending: CancellationToken,
+    /// Takes the newest state of an operation, in words.
+    pub(crate) report: Option<ReportWait>,
+}
+
+/// Returns true if a client that holds `own` of `taken` places may take one more of `capacity`. It
+/// may hold at most half of the capacity that others leave free, and the last tenth is for clients
+/// that hold nothing yet.
+pub(crate) fn may_take_place(own: usize, taken: usize, capacity: usize) -> bool {
+    let free = capacity.saturating_sub(taken);
+    if own == 0 {
+        return free > 0;
+    }
+    let left_by_others = capacity.saturating_sub(taken.saturating_sub(own));
+    free > capacity / 10 && own < left_by_others / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p45_a_client_gets_half_of_what_is_free_and_newcomers_get_the_last_tenth() {
+        for (own, taken, allowed) in [
+            (0, 0, true),
+            (49, 49, true),
+            (50, 50, false),
+            (24, 74, true),
+            (25, 75, false),
+            (1, 90, false),
+            (0, 90, true),
+            (0, 99, true),
+            (0, 100, false),
+        ] {
+            assert_eq!(may_take_place(own, taken, 100), allowed, "{own} of {taken}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use secrecy::ExposeSecret as _;
 use super::auth::references::{describe_unset, parse_file, parse_secret};
 use super::keys::path::HeaderFile;
 use super::variables::read_variable;
-use crate::redact::names::carries_credential;
+use crate::redact::carries_credential;
 use crate::spec::operation::parameter;
 
 /// The headers of two flags, one that takes values and one that takes the names of variables. What

@@ -19,7 +19,7 @@ use crate::api::about::About;
 use crate::caller::memory_budget::MemoryBudget;
 use crate::files::FileDelivery;
 use crate::mcp::calls::approval::AskedBy;
-use crate::results::sandbox::MAX_PARALLEL_FILTERS;
+use crate::results::filter::MAX_PARALLEL_FILTERS;
 use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::SharedState;
 

@@ -3,9 +3,8 @@
 
 use http::header::{HeaderMap, HeaderName};
 
-use crate::outbound::connection_header::is_of_connection;
-use crate::redact::names::carries_credential;
-use crate::redact::{Redactor, secrets_of_header};
+use crate::outbound::request::is_of_connection;
+use crate::redact::{Redactor, carries_credential, secrets_of_header};
 
 /// The headers that are forwarded; by default none.
 #[derive(Debug, Clone, Default)]

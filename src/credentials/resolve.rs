@@ -16,7 +16,7 @@ use super::login::Login;
 use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
 use super::signatures::kind::SIGV4;
 use crate::credentials::sensitive_header;
-use crate::redact::names::carries_credential;
+use crate::redact::carries_credential;
 use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
 use crate::{redact, text};
 

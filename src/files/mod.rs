@@ -3,14 +3,13 @@
 //!
 //! A file is temporary until the result of its call is made. Dropping it removes it.
 
-mod delivery;
-mod file_name;
 mod file_store;
-mod file_writer;
 mod folder;
+pub(crate) mod reply_file;
 
-pub(crate) use self::delivery::{FileDelivery, FileDestination, FilePlan};
-pub(crate) use self::file_name::{is_in_names, safe_name};
 pub(crate) use self::file_store::{FILES_PATH, FileDownload, FileStore, URL_LIFETIME};
-pub(crate) use self::file_writer::{DeliveredFile, FileWriter, ReceivedFile};
 pub(crate) use self::folder::Folder;
+pub(crate) use self::reply_file::{
+    DeliveredFile, FileDelivery, FileDestination, FilePlan, FileWriter, ReceivedFile, is_in_names,
+    safe_name,
+};

@@ -3,7 +3,7 @@
 //!
 //! # Adding a limit of calls
 //!
-//! - The room that holds what is limited applies it: `proxy/upstream/limit.rs` for requests,
+//! - The room that holds what is limited applies it: `proxy/upstream.rs` for requests,
 //!   `caller/memory_budget.rs` for memory, `proxy/waiting/` for waiting calls.
 //! - A variant of `CallError` in `call_error.rs`, whose text the result has.
 //! - A variant of `CallOutcome` in `observe/outcome.rs`, which metrics and the audit log report.
@@ -41,8 +41,8 @@ use self::endpoints::served_apis::ServedApis;
 use crate::api::Api;
 use crate::api::about::About;
 use crate::api::name::ApiName;
-use crate::caller::client_key::ClientKey;
-use crate::caller::scopes::ScopeDemand;
+use crate::caller::ClientKey;
+use crate::caller::client_grant::ScopeDemand;
 use crate::shared_state::state::SharedState;
 use crate::{observe, text};
 

@@ -9,8 +9,7 @@ use parking_lot::Mutex;
 
 use crate::annotate::TokenShare;
 use crate::api::{Api, BoundTool, ToolIndex};
-use crate::caller::client_grant::{ClientGrant, Permission};
-use crate::caller::scopes::ToolScopes;
+use crate::caller::client_grant::{ClientGrant, Permission, ToolScopes};
 
 /// Number of sets of rights whose decisions are kept for each API.
 const MAX_KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();

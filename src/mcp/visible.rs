@@ -7,8 +7,7 @@ use super::rights::{AccessTable, Rights};
 use crate::annotate::TokenShare;
 use crate::annotate::names::nearest_name;
 use crate::api::{Api, ApiName, BoundTool, ToolIndex};
-use crate::caller::client_grant::Permission;
-use crate::caller::scopes::ToolScopes;
+use crate::caller::client_grant::{Permission, ToolScopes};
 
 /// Part of the APIs that an endpoint shows.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,10 +1,20 @@
-//! A request to an API.
+//! A request to an API: its headers, its payload in memory and in files that are read while they
+//! are sent, and the whole as text for people.
 
+use std::io;
+use std::io::Seek as _;
+use std::pin::pin;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::stream::try_unfold;
+use futures_util::{Stream, TryStreamExt as _};
 use http::Method;
-use http::header::HeaderMap;
+use http::header::{CONNECTION, HeaderMap, HeaderName};
+use tokio::io::AsyncReadExt as _;
+use tokio::sync::watch;
 use url::Url;
 
-use super::payload::Payload;
+use crate::text::{counted, shell_word};
 
 /// A request that is ready to be sent.
 #[derive(Debug)]
@@ -20,4 +30,296 @@ pub struct Request {
     /// True if the reply is a stream of values according to the document, in which there may be
     /// long pauses.
     pub may_stream: bool,
+}
+
+/// Number of bytes of a file that are in memory at a time.
+const CHUNK: usize = 64 << 10;
+
+/// A part of a body.
+#[derive(Debug)]
+pub enum Piece {
+    /// Bytes in memory.
+    Bytes(Bytes),
+    /// An open file, and how many bytes of it are sent.
+    File(std::fs::File, u64),
+}
+
+impl Piece {
+    /// The same bytes once more. Of a file, both have one position.
+    fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Bytes(bytes) => Self::Bytes(bytes.clone()),
+            Self::File(file, length) => Self::File(file.try_clone()?, *length),
+        })
+    }
+
+    /// Returns the number of bytes that are sent.
+    fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            Self::File(_, length) => *length,
+        }
+    }
+}
+
+/// A body.
+#[derive(Debug, Default)]
+pub struct Payload {
+    pieces: Vec<Piece>,
+}
+
+impl<T: Into<Bytes>> From<T> for Payload {
+    fn from(bytes: T) -> Self {
+        let bytes = bytes.into();
+        Self {
+            pieces: vec![Piece::Bytes(bytes)],
+        }
+    }
+}
+
+impl Payload {
+    /// One after the other.
+    #[must_use]
+    pub fn of(pieces: Vec<Piece>) -> Self {
+        Self { pieces }
+    }
+
+    /// Returns the payload, if it is in memory as one part.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&Bytes> {
+        match self.pieces.as_slice() {
+            [Piece::Bytes(bytes)] => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The pieces, in their order.
+    #[must_use]
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Returns its length in bytes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.pieces
+            .iter()
+            .map(Piece::length)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Reads the bytes before they are sent, piece by piece; files are read again then.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has become shorter.
+    pub(crate) async fn read_ahead(&self, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        let pieces: io::Result<Vec<Piece>> = self.pieces.iter().map(Piece::try_clone).collect();
+        let (sent, _) = watch::channel(0);
+        let mut chunks = pin!(Self::of(pieces?).stream(sent));
+        while let Some(chunk) = chunks.try_next().await? {
+            each(&chunk);
+        }
+        for piece in &self.pieces {
+            if let Piece::File(file, _) = piece {
+                let mut file = file;
+                file.rewind()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Streams the bytes on demand, and reports in `sent` how many were given out. A file that has
+    /// become shorter is an error.
+    pub fn stream(
+        self,
+        sent: watch::Sender<u64>,
+    ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+        let sending = Sending {
+            left: self.pieces.into_iter(),
+            current: Current::Bytes(Bytes::new()),
+            sent,
+        };
+        try_unfold(sending, |mut sending| async move {
+            let chunk = sending.next().await?;
+            Ok(chunk.map(|chunk| (chunk, sending)))
+        })
+    }
+}
+
+struct Sending {
+    left: std::vec::IntoIter<Piece>,
+    current: Current,
+    sent: watch::Sender<u64>,
+}
+
+enum Current {
+    Bytes(Bytes),
+    File(tokio::fs::File, u64),
+}
+
+impl Sending {
+    async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        loop {
+            let chunk = match &mut self.current {
+                Current::Bytes(bytes) => bytes.split_to(bytes.len().min(CHUNK)),
+                Current::File(_, 0) => Bytes::new(),
+                Current::File(file, left) => {
+                    let mut chunk = BytesMut::with_capacity(CHUNK);
+                    let read = file.take(*left).read_buf(&mut chunk).await?;
+                    if read == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    *left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
+                    chunk.freeze()
+                }
+            };
+            if !chunk.is_empty() {
+                let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+                self.sent
+                    .send_modify(|sent| *sent = sent.saturating_add(length));
+                return Ok(Some(chunk));
+            }
+            self.current = match self.left.next() {
+                None => return Ok(None),
+                Some(Piece::Bytes(bytes)) => Current::Bytes(bytes),
+                Some(Piece::File(file, length)) => {
+                    Current::File(tokio::fs::File::from_std(file), length)
+                }
+            };
+        }
+    }
+}
+
+impl Request {
+    /// The headers in the order in which they are sent, but for those that the client itself
+    /// writes.
+    pub(crate) fn header_texts(&self) -> impl Iterator<Item = (&str, String)> {
+        let value_text =
+            |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        self.headers
+            .iter()
+            .map(move |(name, value)| (name.as_str(), value_text(value)))
+    }
+
+    /// The body, if it is text and in memory.
+    pub(crate) fn body_text(&self) -> Option<&str> {
+        std::str::from_utf8(self.body.as_ref()?.bytes()?).ok()
+    }
+
+    /// The request as an HTTP/1.1 message. It holds no credential if the request was made without
+    /// one; see [`crate::api::Api::preview`].
+    pub(crate) fn http_text(&self) -> String {
+        let url = &self.url;
+        let query = url
+            .query()
+            .map(|query| format!("?{query}"))
+            .unwrap_or_default();
+        let host = url.authority();
+        let mut out = format!(
+            "{} {}{query} HTTP/1.1\nhost: {host}\n",
+            self.method,
+            url.path()
+        );
+        for (name, value) in self.header_texts() {
+            out.push_str(&format!("{name}: {value}\n"));
+        }
+        if let Some(body) = &self.body {
+            out.push_str(&format!("content-length: {}\n\n", body.length()));
+            match self.body_text() {
+                Some(text) => out.push_str(text),
+                None => out.push_str(&format!(
+                    "({} that are not text)",
+                    counted(usize::try_from(body.length()).unwrap_or(usize::MAX), "byte")
+                )),
+            }
+        }
+        out.trim_end().to_owned()
+    }
+
+    /// The request as a command for a shell. It holds no credential if the request was made
+    /// without one; see [`crate::api::Api::preview`].
+    pub(crate) fn curl_text(&self) -> String {
+        let method = match self.method.as_str() {
+            // `-X HEAD` would wait for a body that never comes.
+            "HEAD" => "--head".to_owned(),
+            method => format!("--request {}", shell_word(method)),
+        };
+        let mut out = format!("curl {method} {}", shell_word(self.url.as_str()));
+        for (name, value) in self.header_texts() {
+            out.push_str(&format!(
+                " \\\n  --header {}",
+                shell_word(&format!("{name}: {value}"))
+            ));
+        }
+        if self.body.is_some() {
+            match self.body_text() {
+                Some(text) => out.push_str(&format!(" \\\n  --data-raw {}", shell_word(text))),
+                None => out.push_str(" \\\n  --data-binary @FILE"),
+            }
+        }
+        out
+    }
+}
+
+/// Returns true if `Connection` names this header: it then belongs to the connection that the
+/// headers came by.
+pub(crate) fn is_of_connection(headers: &HeaderMap, name: &HeaderName) -> bool {
+    let values = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .any(|option| option.trim().eq_ignore_ascii_case(name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    async fn read(content: Payload) -> (io::Result<Vec<u8>>, u64) {
+        let (sent, told) = watch::channel(0);
+        let chunks = content.stream(sent).try_collect::<Vec<Bytes>>().await;
+        let told = *told.borrow();
+        (chunks.map(|chunks| chunks.concat()), told)
+    }
+
+    #[tokio::test]
+    async fn pieces_are_sent_one_after_the_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        let inside = vec![7_u8; CHUNK + 5];
+        std::fs::File::create(&path)
+            .unwrap()
+            .write_all(&inside)
+            .unwrap();
+        let file = |length| Piece::File(std::fs::File::open(&path).unwrap(), length);
+        let length = u64::try_from(inside.len()).unwrap();
+        let content = Payload::of(vec![
+            Piece::Bytes("a".into()),
+            file(length),
+            Piece::Bytes(Bytes::new()),
+            file(2),
+            Piece::Bytes("z".into()),
+        ]);
+        assert_eq!(content.length(), length + 4);
+        let mut ahead = Vec::new();
+        content
+            .read_ahead(|chunk| ahead.extend_from_slice(chunk))
+            .await
+            .unwrap();
+        let expected = [b"a".as_slice(), &inside, &[7, 7], b"z"].concat();
+        let (bytes, told) = read(content).await;
+        assert_eq!((bytes.as_ref().unwrap(), told), (&expected, length + 4));
+        assert!(ahead == expected, "files are read twice");
+        let content = Payload::of(vec![file(length + 1)]);
+        assert_eq!(
+            content.read_ahead(|_| {}).await.unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
+        let (shorter, _) = read(content).await;
+        assert_eq!(shorter.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::call_error::CallError;
 use crate::caller::Caller;
 use crate::json::member_at;
-use crate::outbound::connection_header::is_of_connection;
+use crate::outbound::request::is_of_connection;
 use crate::spec::operation::rules::ValueSource;
 
 /// Text that replaces a secret value in previews.

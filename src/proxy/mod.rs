@@ -19,12 +19,12 @@ pub(crate) use self::arguments::property_names::{with_schema_names, with_wire_na
 pub(crate) use self::arguments::repair::EmptyArgument;
 pub(crate) use self::arguments::ruled::ArgumentRules;
 pub(crate) use self::binding::{Binder, BindingOptions, BoundOperation, link_etags};
+pub use self::call::OnMissingCredential;
 pub(crate) use self::call::ask::Ask;
-pub use self::call::begin::OnMissingCredential;
 pub(crate) use self::call::{ApiProxy, Call, Ending};
 pub(crate) use self::exchange::CallOptions;
 pub(crate) use self::pages::RequestedPages;
-pub use self::request::base_url::Destination;
+pub use self::request::target::Destination;
 pub(crate) use self::tenants::Tenant;
 pub use self::tenants::{TenantEntry, TenantOptions, TenantSource};
 pub(crate) use self::upstream::UpstreamOptions;

@@ -9,25 +9,21 @@
 //! - A case in `tests/cases/call/replies.yaml`.
 
 pub(crate) mod compact_json;
-pub(crate) mod embedded_media;
 pub(crate) mod failure;
-pub(crate) mod file_result;
 pub(crate) mod filter;
-pub(crate) mod multipart;
+pub(crate) mod media;
 mod page_numbers;
-pub(crate) mod page_report;
 pub(crate) mod pagination;
 pub(crate) mod records;
 mod redaction;
+pub(crate) mod remarks;
 pub(crate) mod render;
 pub(crate) mod reply_headers;
 pub(crate) mod reply_json;
 pub(crate) mod result_notes;
-pub(crate) mod sandbox;
 pub(crate) mod shape;
 pub(crate) mod tool_result;
 pub(crate) mod truncate;
-pub(crate) mod wait_remark;
 
 use std::sync::Arc;
 

@@ -9,20 +9,19 @@ use http::header::CONTENT_DISPOSITION;
 use serde_json::Value;
 
 use super::compact_json::compact_json;
-use super::embedded_media::{
-    MAX_BLOB_BYTES, MAX_LINE_BYTES, max_blob_bytes, media_kind, media_room,
-};
 use super::failure::{self, KnownOfCall};
-use super::file_result::{file_result, missing_destination};
-use super::multipart::ReplyPart;
+use super::media::{
+    MAX_BLOB_BYTES, MAX_LINE_BYTES, ReplyPart, file_result, max_blob_bytes, media_kind, media_room,
+    missing_destination,
+};
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
 use super::result_notes::NoteKind;
 use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
 use super::truncate::{self, Loss};
 use super::{
-    Reply, ReplyKind, Stopped, content_type, decode_text, essence_or_bytes, multipart,
-    operation_label, reply_kind, status_line, strip_bom,
+    Reply, ReplyKind, Stopped, content_type, decode_text, essence_or_bytes, media, operation_label,
+    reply_kind, status_line, strip_bom,
 };
 use crate::call_error::CallError;
 use crate::credentials::resolve::Advice;
@@ -189,8 +188,9 @@ fn success(operation: &Operation, response: &Reply, rendering: Rendering<'_>) ->
     };
     let parts = match reply_kind(content_type, &response.body) {
         ReplyKind::Json => return json_result(operation, response, rendering),
-        ReplyKind::Multipart => multipart::parts(content_type, &response.body)
-            .unwrap_or_else(|| vec![whole("text/plain")]),
+        ReplyKind::Multipart => {
+            media::parts(content_type, &response.body).unwrap_or_else(|| vec![whole("text/plain")])
+        }
         _ => vec![whole(content_type)],
     };
     let mut room = if rendering.max_bytes == 0 {

@@ -11,12 +11,12 @@ use http::header::{CONTENT_TYPE, HeaderName};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::filter::{FilterFailure, Sandbox};
 use super::records::{self, Framing};
 use super::render::OutputContract;
 use super::reply_json::{json_text, put_json};
-use super::sandbox::{FilterFailure, Sandbox};
 use super::tool_result::ToolResult;
-use super::{Reply, ReplyKind, decode_text, multipart, operation_label, reply_kind, status_line};
+use super::{Reply, ReplyKind, decode_text, media, operation_label, reply_kind, status_line};
 use crate::json as spec_json;
 use crate::redact::Redactor;
 use crate::redact::json::NumberMark;
@@ -89,12 +89,10 @@ pub(crate) fn mask_reply(masks: &Redactor, response: &mut Reply) -> Result<(), W
         )
     };
     let is_readable = match reply_kind(content_type, &response.body) {
-        ReplyKind::Multipart => {
-            multipart::parts(content_type, &response.body).is_none_or(|parts| {
-                let mut parts = parts.iter();
-                parts.all(|part| is_text(&part.content_type, &part.body))
-            })
-        }
+        ReplyKind::Multipart => media::parts(content_type, &response.body).is_none_or(|parts| {
+            let mut parts = parts.iter();
+            parts.all(|part| is_text(&part.content_type, &part.body))
+        }),
         _ => Framing::of(content_type).is_some() || is_text(content_type, &response.body),
     };
     // Of an error that is not text, the type and the size are shown.

@@ -266,7 +266,6 @@ const FENCES: [(&str, &[&str]); 17] = [
             "proxy/arguments/validate.rs",
             "proxy/arguments/problem.rs",
             "proxy/arguments/problems.rs",
-            "proxy/arguments/problem_text.rs",
         ],
     ),
 ];

@@ -3,7 +3,7 @@
 use url::Url;
 
 use crate::caller::Caller;
-use crate::caller::scopes::ScopeDemand;
+use crate::caller::client_grant::ScopeDemand;
 use crate::config::auth::references::{parse_secret, parse_variable};
 use crate::config::{Config, Transport};
 use crate::outbound::{self, OutboundOptions};

@@ -9,8 +9,7 @@ use serde_json::{Map, Value};
 
 use super::claims::check_scopes;
 use crate::annotate::{Pattern, Selection, TokenShare};
-use crate::caller::client_grant::{ClientGrant, TokenClaims};
-use crate::caller::scopes::Scopes;
+use crate::caller::client_grant::{ClientGrant, Scopes, TokenClaims};
 use crate::config::auth::references::describe_unset;
 use crate::config::keys::path::ConfigPath;
 use crate::config::keys::read_all::can_be_read;

@@ -12,8 +12,7 @@ use parking_lot::Mutex;
 
 use super::access_token::AccessToken;
 use crate::call_error::{CallError, SignInChallenge};
-use crate::caller::client_key::ClientKey;
-use crate::caller::fair_share::may_take_place;
+use crate::caller::{ClientKey, may_take_place};
 
 /// The tokens that are kept; the least recently used goes.
 const MAX_TOKENS: usize = 8192;

@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use crate::caller::client_key::ClientKey;
-use crate::caller::fair_share::may_take_place;
+use crate::caller::{ClientKey, may_take_place};
 
 /// Answers that are remembered at the same time.
 const MAX_ANSWERS: usize = 10_000;

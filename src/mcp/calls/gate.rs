@@ -15,7 +15,7 @@ use super::by_link::Links;
 use super::plan::OperationCall;
 use super::verdict::Verdict;
 use crate::caller::Caller;
-use crate::caller::scopes::ScopeDemand;
+use crate::caller::client_grant::ScopeDemand;
 use crate::mcp::meta_tools::OpenedWait;
 use crate::proxy::{CheckedArguments, OnMissingCredential};
 use crate::results::tool_result::ToolResult;

@@ -8,10 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::annotate::meta_tool_names::MetaToolKind;
 use crate::api::{Api, BoundTool, ToolIndex};
-use crate::caller::Caller;
-use crate::caller::client_grant::{ClientGrant, Permission};
-use crate::caller::shown_tools::ShownTools;
-use crate::caller::wait_place::WaitPlace;
+use crate::caller::client_grant::{ClientGrant, Permission, ShownTools};
+use crate::caller::{Caller, WaitPlace};
 use crate::json::JsonObject;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::meta_tools::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::annotate::TokenShare;
 use crate::api::about::About;
 use crate::api::name::ApiName;
-use crate::caller::scopes::ToolScopes;
+use crate::caller::client_grant::ToolScopes;
 use crate::mcp::meta_tools::ListOptions;
 
 /// Facts about an API that are known before its document is read.

@@ -4,15 +4,12 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::integers::write_integers_plainly;
-use super::lenient::LenientPlaces;
 use super::placement::{gather_members, place_arguments};
 use super::problems::{
     describe_body_problems, describe_format_mismatch, describe_lenient_problems, describe_problems,
 };
-use super::repair::{EmptyArgument, repair_values};
-use super::repair_notes::RepairNotes;
-use super::validate::{ArgumentVerdict, Validator, open_body};
+use super::repair::{EmptyArgument, RepairNotes, repair_values, write_integers_plainly};
+use super::validate::{ArgumentVerdict, LenientPlaces, Validator, open_body};
 use crate::call_error::CallError;
 use crate::json::JsonObject;
 use crate::spec::Operation;

@@ -2,15 +2,10 @@
 //! and given the property names of the wire again.
 
 pub(crate) mod check;
-pub(crate) mod integers;
-pub(crate) mod lenient;
 pub(crate) mod placement;
 mod problem;
-mod problem_text;
 mod problems;
 pub(crate) mod property_names;
 pub(crate) mod repair;
-pub(crate) mod repair_notes;
 pub(crate) mod ruled;
-pub(crate) mod spelling;
 pub(crate) mod validate;

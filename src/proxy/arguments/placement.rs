@@ -6,9 +6,8 @@
 
 use serde_json::Value;
 
-use super::repair::EmptyArgument;
-use super::repair_notes::{RepairNotes, quote_name};
-use super::spelling::{declared_properties, letters, respell};
+use super::property_names::{declared_properties, letters, respell};
+use super::repair::{EmptyArgument, RepairNotes, quote_name};
 use crate::json;
 use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;

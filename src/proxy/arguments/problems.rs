@@ -10,10 +10,11 @@ use std::rc::Rc;
 use jsonschema::ValidationError;
 use serde_json::{Map, Value};
 
-use super::lenient::LenientPlaces;
-use super::problem::{BranchChoice, Problem, ProblemKind, meant_branch};
-use super::problem_text::{describe_no_form, describe_place, describe_problem, quote_value};
-use super::validate::compile_schema;
+use super::problem::{
+    BranchChoice, Problem, ProblemKind, describe_no_form, describe_place, describe_problem,
+    meant_branch, quote_value,
+};
+use super::validate::{LenientPlaces, compile_schema};
 use crate::json::JsonObject;
 use crate::spec::pointer;
 use crate::spec::schema::reference;

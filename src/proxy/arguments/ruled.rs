@@ -7,12 +7,10 @@ use std::sync::{Arc, OnceLock};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 
-use super::lenient::LenientPlaces;
 use super::problems::describe_lenient_problems;
 use super::property_names::with_wire_names;
-use super::repair::{EmptyArgument, repair_values};
-use super::repair_notes::RepairNotes;
-use super::validate::{Validator, open_body};
+use super::repair::{EmptyArgument, RepairNotes, repair_values};
+use super::validate::{LenientPlaces, Validator, open_body};
 use crate::call_error::CallError;
 use crate::caller::Caller;
 use crate::json::JsonObject;

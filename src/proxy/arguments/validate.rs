@@ -1,10 +1,12 @@
-//! Arguments against the advertised schema: all problems at once, in words a model can act on.
+//! Arguments against the advertised schema, and the properties that are sent although they do not
+//! fit it, because a rule says `validate: lenient` of them.
 
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;
 
 use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;
+use crate::spec::operation::rules::PropertyStep;
 
 /// Lookaround cannot be matched in linear time; this bounds what one match may cost.
 const BACKTRACK_LIMIT: usize = 10_000;
@@ -129,6 +131,39 @@ fn drop_patterns(schema: &mut Value, compiles: &dyn Fn(&str) -> bool) {
             .iter_mut()
             .for_each(|item| drop_patterns(item, compiles)),
         _ => {}
+    }
+}
+
+/// The places of such properties.
+#[derive(Default)]
+pub(crate) struct LenientPlaces(Vec<Vec<PropertyStep>>);
+
+impl LenientPlaces {
+    pub(super) fn new(paths: Vec<Vec<PropertyStep>>) -> Self {
+        Self(paths)
+    }
+
+    /// Returns true if a JSON Pointer into the arguments leads to one of them or into it.
+    pub(super) fn contain(&self, pointer: &str) -> bool {
+        let mut steps = pointer.split('/').skip(1);
+        if steps.next() != Some(BODY) {
+            return false;
+        }
+        let steps: Vec<String> = steps
+            .map(|step| step.replace("~1", "/").replace("~0", "~"))
+            .collect();
+        let leads_there = |path: &Vec<PropertyStep>| {
+            let is_step = |(step, taken): (&PropertyStep, &String)| match step {
+                PropertyStep::Member(name) => name == taken,
+                PropertyStep::EachItem => taken.bytes().all(|byte| byte.is_ascii_digit()),
+            };
+            path.len() <= steps.len() && path.iter().zip(&steps).all(is_step)
+        };
+        self.0.iter().any(leads_there)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

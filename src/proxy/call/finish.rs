@@ -1,21 +1,30 @@
-//! The one end of a call: the result that is made of what it has come to.
+//! What becomes of the reply to a call: `clean` makes it UTF-8 without secrets and applies the
+//! operator's rules, `read_page` reads one of several pages, and `finish` makes the result.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use http::header::ETAG;
+use serde_json::Value;
+use tokio::sync::SemaphorePermit;
 
 use super::ask::Ask;
-use super::clean::{Cleaned, let_others_run};
 use super::{Call, Ending};
 use crate::call_error::CallError;
+use crate::json::JsonObject;
 use crate::proxy::exchange::save_reply;
-use crate::results::page_report::PageReport;
-use crate::results::render::{self, Rendering};
+use crate::redact::json::NumberMark;
+use crate::redact::secrets::MARK;
+use crate::results;
+use crate::results::failure::{KnownOfCall, describe_failure};
+use crate::results::pagination::{NextPage, PageCall};
+use crate::results::remarks::{PageReport, WaitRemark};
+use crate::results::render::{OutputContract, Rendering};
 use crate::results::reply_headers::ShownHeaders;
 use crate::results::result_notes::NoteKind;
+use crate::results::shape::{mask_reply, max_shaped_bytes, shape_reply};
 use crate::results::tool_result::ToolResult;
-use crate::results::wait_remark::WaitRemark;
-use crate::results::{self, Reply};
+use crate::results::{Reply, pagination, render, status_line};
 
 impl Call<'_> {
     /// Makes the result of the call: the reply without secrets, filtered if the arguments require
@@ -104,7 +113,7 @@ impl Call<'_> {
         {
             is_filtered = true;
             let filtered =
-                results::sandbox::apply_filter(sandbox, filter, &mut reply, self.time_left());
+                results::filter::apply_filter(sandbox, filter, &mut reply, self.time_left());
             remark = Box::pin(filtered).await.err();
         }
         let pages_key = pages
@@ -193,5 +202,193 @@ impl Call<'_> {
                 *uri = format!("openapi-mcp:{method}{}{part}", request.url.path());
             }
         }
+    }
+}
+
+/// Work on a longer reply is done in steps, and on a few of them at a time.
+const LONG_REPLY_BYTES: usize = 256 << 10;
+
+/// A reply without secrets, after the operator's rules, and what it says of the whole list.
+pub(super) struct Cleaned {
+    pub(super) reply: Reply,
+    /// The next page, read before a rule could drop it.
+    pub(super) next: Option<NextPage>,
+    /// The number of items that the API counts, of a reply that has none.
+    pub(super) count: Option<u64>,
+    /// What of a page a rule leaves out, as a sentence.
+    pub(super) cut: Option<String>,
+}
+
+impl Call<'_> {
+    /// Waits for the turn of a long reply.
+    pub(crate) async fn long_reply_turn(&self, reply: &Reply) -> Option<SemaphorePermit<'_>> {
+        if reply.body.len() > LONG_REPLY_BYTES {
+            return self.proxy.options.memory.turn().await;
+        }
+        None
+    }
+
+    /// Decodes a reply, and takes out the secrets of the operator, its tenant and the client.
+    pub(super) async fn make_readable(&self, reply: &mut Reply) {
+        let length = reply.body.len();
+        reply.decode_charset();
+        for redactor in self.secret_redactors() {
+            redactor.redact(reply, self.number_mark());
+            let_others_run(length).await;
+        }
+    }
+
+    /// Makes a reply readable and applies the rules. `has_pages` says that it has all pages that
+    /// were asked for.
+    ///
+    /// # Errors
+    /// The result in its place, if a rule cannot be applied.
+    pub(super) async fn clean(
+        &self,
+        mut reply: Reply,
+        has_pages: bool,
+    ) -> Result<Cleaned, ToolResult> {
+        self.make_readable(&mut reply).await;
+        let operation = &self.target.operation;
+        let (mut next, mut count, mut cut) = (None, None, None);
+        if reply.status.is_success() {
+            next = (!has_pages).then(|| self.next_page(&reply)).flatten();
+            count = pagination::count_without_items(&reply);
+        }
+        if let Some(rule) = &operation.rules.response {
+            let sandbox = self.proxy.sandbox.as_ref();
+            let shaped = shape_reply(rule, operation, sandbox, &mut reply, self.time_left());
+            let mut shaped = Box::pin(shaped).await;
+            if let (Ok(_), Some(masks)) = (&shaped, &self.target.masks) {
+                shaped = mask_reply(masks, &mut reply).and(shaped);
+            }
+            cut = shaped
+                .map_err(|withheld| withheld.result(operation, &reply, self.target.contract))?;
+        }
+        Ok(Cleaned {
+            reply,
+            next,
+            count,
+            cut,
+        })
+    }
+
+    /// Reads what a successful reply says about the next page.
+    pub(super) fn next_page(&self, reply: &Reply) -> Option<NextPage> {
+        let page_call = PageCall {
+            operation: &self.target.operation,
+            document: &self.proxy.document,
+            arguments: &self.arguments,
+            url: &|| Some(self.request(Ask::Operation).ok()?.url),
+        };
+        let next = reply
+            .status
+            .is_success()
+            .then(|| pagination::next(page_call, reply))?;
+        match (next?, &self.target.masks) {
+            (NextPage::Arguments(arguments), Some(masks)) if masks.is_in(&arguments) => {
+                Some(NextPage::Unreachable)
+            }
+            (next, _) => Some(next),
+        }
+    }
+
+    /// What is left of the call's time.
+    pub(super) fn time_left(&self) -> std::time::Duration {
+        self.proxy
+            .options
+            .timeout
+            .saturating_sub(self.started.elapsed())
+    }
+
+    /// The mark of a number that is secret.
+    pub(super) fn number_mark(&self) -> NumberMark {
+        match self.target.contract {
+            OutputContract::AsDeclared => NumberMark::Zero,
+            OutputContract::None | OutputContract::AnyObject => NumberMark::Text,
+        }
+    }
+}
+
+/// Yields between two steps of the work on a long reply, so that other calls of the same connection
+/// proceed.
+pub(super) async fn let_others_run(reply_bytes: usize) {
+    if reply_bytes > LONG_REPLY_BYTES {
+        tokio::task::yield_now().await;
+    }
+}
+
+impl Call<'_> {
+    /// The call of a further page, with arguments that fit the input schema and a reply of at most
+    /// `max_bytes`. A tenth of the time for the whole call is left for the work on the pages.
+    ///
+    /// # Errors
+    /// As [`ApiProxy::begin`](super::ApiProxy::begin), and [`CallError::Timeout`] if the time is
+    /// over.
+    pub(crate) fn again(&self, arguments: JsonObject, max_bytes: usize) -> Result<Self, CallError> {
+        let timeout = self.proxy.options.timeout;
+        let deadline = self
+            .deadline
+            .checked_sub(timeout / 10)
+            .unwrap_or(self.deadline);
+        if Instant::now() >= deadline {
+            return Err(CallError::Timeout(timeout));
+        }
+        let (arguments, client_secrets) = self.target.completed(arguments, true, self.caller)?;
+        Ok(Self {
+            arguments,
+            client_secrets,
+            forwarded: self.proxy.forwarded(self.credential, self.caller)?,
+            deadline,
+            max_bytes,
+            ..*self
+        })
+    }
+
+    /// Takes secrets out of the reply to one of several pages, and reads what it says about the
+    /// next one. Arguments that hold a secret get none.
+    pub(crate) async fn read_page(&self, reply: &mut Reply) -> Option<NextPage> {
+        let _turn = self.long_reply_turn(reply).await;
+        self.make_readable(reply).await;
+        self.next_page(reply).map(|next| match next {
+            NextPage::Arguments(arguments)
+                if Value::Object(arguments.clone()).to_string().contains(MARK) =>
+            {
+                NextPage::Unreachable
+            }
+            next => next,
+        })
+    }
+
+    /// The number of bytes that all pages of a call may have together.
+    pub(crate) fn max_page_bytes(&self) -> usize {
+        let rule = self.target.operation.rules.response.as_ref();
+        let of_rule = rule.and_then(max_shaped_bytes).unwrap_or(usize::MAX);
+        self.max_bytes.min(of_rule)
+    }
+
+    /// Describes a page that is not a success, without what a rule keeps back.
+    pub(crate) fn describe_refused_page(&self, response: &Reply) -> String {
+        const MAX_BYTES: usize = 300;
+        let status = status_line(response.status);
+        let operation = &self.target.operation;
+        if operation
+            .rules
+            .response
+            .as_ref()
+            .is_some_and(|rule| !rule.drop.is_empty())
+        {
+            return status;
+        }
+        let mut response = response.clone();
+        if let Some(masks) = &self.target.masks {
+            masks.redact(&mut response, NumberMark::Text);
+        }
+        let known = KnownOfCall {
+            advice: self.credential.advice.as_ref(),
+            document: None,
+            arguments: None,
+        };
+        describe_failure(operation, &response, known, MAX_BYTES).0
     }
 }

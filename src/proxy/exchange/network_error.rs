@@ -7,7 +7,7 @@ use rustls::AlertDescription;
 
 use crate::call_error::CallError;
 use crate::fd_limit::is_out_of_descriptors;
-use crate::outbound::failure::{OutboundFailure, Stage};
+use crate::outbound::{OutboundFailure, Stage};
 use crate::text;
 
 /// The error for a request that got no head of a reply. A reply that came and is not valid HTTP is

@@ -3,23 +3,22 @@
 //! the arguments that a reply without it would have named.
 
 mod list;
-mod progress;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http::header::{ETAG, LAST_MODIFIED, LINK};
 
 use self::list::{ListPlace, MergedList, shown_name};
-use self::progress::SummedProgress;
 use crate::call_error::CallError;
-use crate::caller::Caller;
 use crate::caller::memory_budget::MemoryBudget;
+use crate::caller::{Caller, ReportProgress};
 use crate::json::JsonObject;
 use crate::observe::call::note;
 use crate::results::Reply;
-use crate::results::page_report::{CollectedPage, PageReport};
 use crate::results::pagination::{NextPage, declared_count, plain_json};
+use crate::results::remarks::{CollectedPage, PageReport};
 use crate::spec::Operation;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::paging::is_of_paging;
@@ -385,4 +384,62 @@ fn shown_problem(problem: &str) -> String {
     const MAX_BYTES: usize = 300;
     let problem = text::truncate(&text::one_line(problem), MAX_BYTES);
     format!("{}.", problem.trim_end_matches('.'))
+}
+
+/// Adds up what the requests for pages report.
+pub(super) struct SummedProgress {
+    report: ReportProgress,
+    /// Bytes of the pages before.
+    before: AtomicU64,
+}
+
+impl SummedProgress {
+    pub(super) fn new(report: ReportProgress) -> Arc<Self> {
+        Arc::new(Self {
+            report,
+            before: AtomicU64::new(0),
+        })
+    }
+
+    /// The reporter for each request. How much comes in all is not known.
+    pub(super) fn reporter(self: &Arc<Self>) -> ReportProgress {
+        let sum = Arc::clone(self);
+        ReportProgress::new(move |done, _| {
+            let done = sum.before.load(Ordering::Relaxed).saturating_add(done);
+            if done > sum.report.last() {
+                sum.report.report(done, None);
+            }
+        })
+    }
+
+    /// Counts the next request on top of what was reported.
+    pub(super) fn begin_page(&self) {
+        self.before.store(self.report.last(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn the_sum_of_several_requests_only_grows() {
+        let reports: Arc<Mutex<Vec<u64>>> = Arc::default();
+        let seen = Arc::clone(&reports);
+        let sum = SummedProgress::new(ReportProgress::new(move |done, total| {
+            assert_eq!(total, None);
+            seen.lock().push(done);
+        }));
+        let report = sum.reporter();
+        report.report(10, Some(20));
+        report.report(20, Some(20));
+        sum.begin_page();
+        // A request that is sent again begins anew.
+        for done in [5, 3, 8] {
+            report.report(done, None);
+        }
+        assert_eq!(*reports.lock(), [10, 20, 25, 28]);
+    }
 }

@@ -8,7 +8,7 @@ use http::Method;
 use super::path_readings::{
     ANY_VALUE, Segment, folded, fully_decoded, path_readings, without_format,
 };
-use crate::caller::shown_tools::ShownTools;
+use crate::caller::client_grant::ShownTools;
 use crate::spec::operation::template::TemplatePart;
 use crate::spec::{Operation, PathTemplate};
 

@@ -12,7 +12,7 @@ use super::body::write_body;
 use super::{Request, RequestTemplate, header, query_pairs};
 use crate::call_error::CallError;
 use crate::json::JsonObject;
-use crate::outbound::payload::{Payload, Piece};
+use crate::outbound::request::{Payload, Piece};
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentTarget, FixedParameter};
 use crate::spec::{Location, MediaKind, MediaType, Operation, Parameter};

@@ -11,7 +11,6 @@
 //!   `proxy/request/mod.rs`.
 //! - A row in `tests/cases/call/parameters.yaml`.
 
-pub(crate) mod base_url;
 pub(crate) mod body;
 pub(crate) mod closed_paths;
 pub(crate) mod fixed;
@@ -26,7 +25,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue};
 use serde_json::Value;
 use url::Url;
 
-use self::body::file_root::FileRoot;
+use self::body::file_argument::FileRoot;
 use self::closed_paths::{AskedPath, PathGuard};
 pub(crate) use self::parameters::header;
 use self::parameters::{cookie, invalid_argument, path_value, query_pairs, whole_query};
@@ -34,8 +33,7 @@ use self::target::{BaseUrl, PathValue, TargetError};
 use crate::call_error::CallError;
 use crate::credentials::injected::{Injected, same_key};
 use crate::json::JsonObject;
-use crate::outbound::payload::Payload;
-use crate::outbound::request::Request;
+use crate::outbound::request::{Payload, Request};
 use crate::spec::media_type::essence;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::response;

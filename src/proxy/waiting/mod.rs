@@ -6,28 +6,23 @@
 //! not sent again, whatever happens here.
 
 pub(crate) mod handle;
-pub(crate) mod places;
-pub(crate) mod recognize;
 pub(crate) mod requests;
-pub(crate) mod schedule;
-mod status_body;
+pub(crate) mod status;
 pub(crate) mod status_url;
-pub(crate) mod verdict;
 mod wait;
 
 use std::time::SystemTime;
 
-use self::handle::WaitState;
-use self::recognize::{FoundStatus, StatusKind, is_possible, recognize, settings};
+use self::handle::{Schedule, WaitState};
 use self::requests::{checked_url, location_of};
-use self::schedule::Schedule;
-use self::status_body::StatusBody;
+use self::status::{
+    FoundStatus, StatusBody, StatusKind, StatusVerdict, is_possible, recognize, settings,
+};
 use self::status_url::{UrlRefusal, path_and_query};
-use self::verdict::StatusVerdict;
 use self::wait::Wait;
 use super::call::{Call, Ending};
 use crate::results::Reply;
-use crate::results::wait_remark::{Progress, WaitRemark};
+use crate::results::remarks::{Progress, WaitRemark};
 
 impl Call<'_> {
     /// Returns true if its operation may be done only after this reply, or keeps such replies from

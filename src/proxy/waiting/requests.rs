@@ -5,8 +5,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::handle::WaitState;
-use super::recognize::{StatusKind, header_url, settings};
-use super::status_body::{RESOURCE_LOCATION, StatusBody};
+use super::status::{RESOURCE_LOCATION, StatusBody, StatusKind, header_url, settings};
 use super::status_url::{StatusUrl, UrlRefusal, path_and_query};
 use crate::credentials::injected::same_key;
 use crate::json::JsonObject;

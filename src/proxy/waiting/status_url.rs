@@ -148,7 +148,7 @@ mod tests {
     use http::Method;
 
     use super::*;
-    use crate::caller::shown_tools::ShownTools;
+    use crate::caller::client_grant::ShownTools;
     use crate::proxy::request::closed_paths::{ClosedPaths, DeclaredOperation};
 
     fn read(base: &str, text: &str) -> Result<String, UrlRefusal> {

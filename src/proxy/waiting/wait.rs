@@ -1,22 +1,22 @@
 //! One wait: the requests for a status, one after the other, until the operation is done or the
-//! time ends.
+//! time ends. The number of waits is limited: each holds a reply and a timer, and nothing of the API.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use foldhash::HashMap;
 use http::header::LOCATION;
+use parking_lot::Mutex;
 
 use super::handle::{HandleScope, WaitState};
-use super::places::WaitingPlace;
-use super::recognize::{StatusKind, header_url, settings};
 use super::requests::{FoundResult, checked_url, location_of, url_of_state};
-use super::status_body::StatusBody;
+use super::status::{StatusBody, StatusKind, StatusVerdict, header_url, settings};
 use super::status_url::{UrlRefusal, path_and_query};
-use super::verdict::StatusVerdict;
 use crate::call_error::CallError;
-use crate::caller::ReportProgress;
+use crate::caller::{ClientKey, ReportProgress, may_take_place};
 use crate::proxy::call::ask::Ask;
 use crate::proxy::call::{Call, Ending};
-use crate::results::wait_remark::{Progress, Unfinished, WaitRemark};
+use crate::results::remarks::{Progress, Unfinished, WaitRemark};
 use crate::results::{Reply, status_line};
 
 /// Time of a call that is kept for its result.
@@ -325,4 +325,52 @@ fn is_passing(error: &CallError) -> bool {
             error,
             CallError::Busy(_) | CallError::RateLimited(_) | CallError::NoMemory
         )
+}
+
+/// The most calls of a process that wait.
+const MAX_WAITING: usize = 1024;
+
+static WAITING: LazyLock<Mutex<HashMap<ClientKey, usize>>> = LazyLock::new(Mutex::default);
+
+/// Place of a call that waits; it is free again once this is dropped.
+pub(crate) struct WaitingPlace(ClientKey);
+
+impl WaitingPlace {
+    /// Takes a place; `None` if there is none for this client.
+    pub(crate) fn take(client: ClientKey) -> Option<Self> {
+        let mut waiting = WAITING.lock();
+        let taken = waiting.values().sum();
+        let own = waiting.get(&client).copied().unwrap_or_default();
+        may_take_place(own, taken, MAX_WAITING).then(|| {
+            *waiting.entry(client).or_default() += 1;
+            Self(client)
+        })
+    }
+}
+
+impl Drop for WaitingPlace {
+    fn drop(&mut self) {
+        let mut waiting = WAITING.lock();
+        if let Some(count) = waiting.get_mut(&self.0) {
+            *count -= 1;
+            if *count == 0 {
+                waiting.remove(&self.0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p45_one_client_gets_half_of_the_places_and_places_come_back() {
+        let one = ClientKey::named("waits", b"1");
+        let held: Vec<WaitingPlace> = std::iter::from_fn(|| WaitingPlace::take(one)).collect();
+        assert_eq!(held.len(), MAX_WAITING / 2);
+        assert!(WaitingPlace::take(ClientKey::named("waits", b"2")).is_some());
+        drop(held);
+        assert!(WaitingPlace::take(one).is_some());
+    }
 }

@@ -21,7 +21,7 @@ use url::Url;
 
 use super::missing_file::explain_missing;
 use super::web_page::{MAX_PAGE_BYTES, asks_for_password, is_login_address, is_web_page};
-use crate::outbound::bounded_body::BodyError;
+use crate::outbound::fetch::BodyError;
 use crate::outbound::{self, HttpClient, HttpError};
 
 /// The most bytes of a document, and of each overlay and each file that it refers to.

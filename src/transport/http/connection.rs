@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use super::activity::{Activity, Working};
 use super::front::Front;
 use super::idle_timeout::IdleTimeout;
-use crate::caller::client_key::Peer;
+use crate::caller::Peer;
 
 /// Settings with which every connection is served.
 #[derive(Clone)]

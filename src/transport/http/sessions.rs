@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::caller::client_key::ClientKey;
-use crate::caller::fair_share::may_take_place;
+use crate::caller::{ClientKey, may_take_place};
 use crate::mcp::connections::connection::Connection;
 use crate::text;
 

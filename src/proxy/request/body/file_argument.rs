@@ -1,16 +1,22 @@
-//! Bytes that a model gives as text: base64, a `data:` URI (RFC 2397), or either with a name and a
-//! media type.
+//! Files that arguments hold or name: bytes as base64 or a `data:` URI (RFC 2397), with a name and a
+//! media type, and files of the folder of `--allow-file-args`.
+
+use std::fs::File;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{Engine as _, alphabet};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::file_extension::media_type_of_name;
-use super::file_root::FileRoot;
-use super::media_type;
 use crate::call_error::CallError;
-use crate::outbound::payload::Piece;
+use crate::outbound::request::Piece;
+use crate::spec::media_type::essence;
+use crate::spec::operation::security_scheme::is_token;
 
 /// A file to send.
 pub(crate) struct FileArgument {
@@ -94,7 +100,7 @@ pub(crate) fn read_file_argument(
         *bytes = STANDARD.encode(&bytes).into();
     }
     match &file.media_type {
-        Some(given) if !media_type::is_media_type(given) => Err(unsendable(&format!(
+        Some(given) if !is_media_type(given) => Err(unsendable(&format!(
             "has the media type `{}`, which is not a media type: give a type and a subtype as in `image/png`",
             given.escape_debug()
         ))),
@@ -114,7 +120,7 @@ impl FileArgument {
         declared: &[&str],
     ) -> Result<Option<&str>, CallError> {
         match self.media_type.as_deref() {
-            Some(given) if !media_type::is_declared(given, declared.iter().copied()) => {
+            Some(given) if !is_declared(given, declared.iter().copied()) => {
                 Err(CallError::InvalidRequest {
                     argument: argument.to_owned(),
                     problem: format!(
@@ -129,7 +135,7 @@ impl FileArgument {
                 .filename
                 .as_deref()
                 .and_then(media_type_of_name)
-                .filter(|found| media_type::is_declared(found, declared.iter().copied()))),
+                .filter(|found| is_declared(found, declared.iter().copied()))),
         }
     }
 }
@@ -175,6 +181,239 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
         .ok()
 }
 
+/// Returns true if the text is one media type: `type/subtype`, with or without parameters, and not
+/// a range.
+pub(crate) fn is_media_type(text: &str) -> bool {
+    let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
+    let is_name = name
+        .trim_matches([' ', '\t'])
+        .split_once('/')
+        .is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype));
+    is_name && !name.contains('*') && are_parameters(parameters)
+}
+
+/// Returns true if the type is within one of the declared types and ranges; true for all types if
+/// bytes of any kind, or none, are declared.
+pub(crate) fn is_declared<'r>(
+    media_type: &str,
+    declared: impl IntoIterator<Item = &'r str>,
+) -> bool {
+    let given = essence(media_type);
+    let mut declared = declared.into_iter().peekable();
+    declared.peek().is_none()
+        || declared.any(|range| match &*essence(range) {
+            "*/*" | "*" | "application/octet-stream" => true,
+            range => match range.strip_suffix('*') {
+                Some(kind) => given.starts_with(kind),
+                None => given == range,
+            },
+        })
+}
+
+fn are_parameters(mut rest: &str) -> bool {
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ';']);
+        if rest.is_empty() {
+            return true;
+        }
+        let Some((name, value)) = rest.split_once('=') else {
+            return false;
+        };
+        let end = match value.strip_prefix('"') {
+            Some(quoted) => quoted_end(quoted).map(|end| end + 1),
+            None => Some(value.find([';', ' ', '\t']).unwrap_or(value.len()))
+                .filter(|end| value.get(..*end).is_some_and(is_token)),
+        };
+        let Some(after) = end
+            .and_then(|end| value.get(end..))
+            .filter(|_| is_token(name))
+        else {
+            return false;
+        };
+        rest = after.trim_start_matches([' ', '\t']);
+        if !rest.is_empty() && !rest.starts_with(';') {
+            return false;
+        }
+    }
+}
+
+/// Returns the index after the last quote of a quoted string.
+fn quoted_end(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    for (index, character) in text.char_indices() {
+        match character {
+            _ if character.is_control() && character != '\t' => return None,
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => return Some(index + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The extensions of what APIs are most often given.
+const TYPES: [(&str, &str); 34] = [
+    ("7z", "application/x-7z-compressed"),
+    ("bmp", "image/bmp"),
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    (
+        "docx",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ),
+    ("gif", "image/gif"),
+    ("gz", "application/gzip"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("ics", "text/calendar"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("log", "text/plain"),
+    ("md", "text/markdown"),
+    ("mov", "video/quicktime"),
+    ("mp3", "audio/mpeg"),
+    ("mp4", "video/mp4"),
+    ("ogg", "audio/ogg"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    (
+        "pptx",
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ),
+    ("svg", "image/svg+xml"),
+    ("tar", "application/x-tar"),
+    ("tif", "image/tiff"),
+    ("tiff", "image/tiff"),
+    ("txt", "text/plain"),
+    ("wav", "audio/wav"),
+    ("webm", "video/webm"),
+    ("webp", "image/webp"),
+    (
+        "xlsx",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
+    ("xml", "application/xml"),
+    ("zip", "application/zip"),
+];
+
+/// Returns the media type of a file of that name; `None` if its extension is not a common one.
+pub(crate) fn media_type_of_name(filename: &str) -> Option<&'static str> {
+    let (_, extension) = filename.rsplit_once('.')?;
+    let found = TYPES
+        .iter()
+        .find(|(known, _)| extension.eq_ignore_ascii_case(known));
+    found.map(|(_, media_type)| *media_type)
+}
+
+const OUTSIDE: &str = "names no file in the folder that this server sends files from";
+const NOT_A_FILE: &str = "names a folder or something else that is not a regular file";
+const UNREADABLE: &str = "names a file that this server cannot read";
+
+/// The largest file that is sent, in bytes.
+const MAX_FILE_BYTES: u64 = 4 << 30;
+
+/// A folder whose files may be sent; symbolic links that lead out of it are not followed, and those
+/// with an absolute path lead out. It is opened once.
+#[derive(Debug, Clone)]
+pub struct FileRoot {
+    root: PathBuf,
+    dir: Arc<Dir>,
+}
+
+/// A file that may be sent.
+#[derive(Debug)]
+pub struct FoundFile {
+    /// Open.
+    pub file: File,
+    /// Its size in bytes.
+    pub length: u64,
+    /// The last part of the path.
+    pub name: Option<String>,
+}
+
+impl FileRoot {
+    /// The folder at `path`.
+    ///
+    /// # Errors
+    /// An error if it is not a folder, or cannot be read.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        let root = path.canonicalize()?;
+        let dir = Arc::new(Dir::open_ambient_dir(&root, ambient_authority())?);
+        Ok(Self { root, dir })
+    }
+
+    /// Returns the path within the folder, without `.` and `..`; `None` if any part of the path
+    /// leads out of the folder.
+    fn own(&self, path: &str) -> Option<PathBuf> {
+        let path = Path::new(path);
+        let path = if path.is_absolute() {
+            path.strip_prefix(&self.root).ok()?
+        } else {
+            path
+        };
+        let mut own = PathBuf::new();
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => own.push(name),
+                Component::CurDir => {}
+                Component::ParentDir if own.pop() => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+            }
+        }
+        Some(own)
+    }
+
+    /// Opens a path below the folder. Opening a pipe does not block.
+    fn open_below(&self, own: &Path) -> Result<File, &'static str> {
+        let own = if own.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            own
+        };
+        let mut options = OpenOptions::new();
+        options.read(true);
+        #[cfg(unix)]
+        cap_std::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_NOCTTY);
+        let file = self.dir.open_with(own, &options);
+        // A path that leads out is an error of this program, without a code of the system.
+        let file = file.map_err(|error| match (error.kind(), error.raw_os_error()) {
+            (io::ErrorKind::PermissionDenied, Some(_)) => UNREADABLE,
+            _ => OUTSIDE,
+        })?;
+        Ok(file.into_std())
+    }
+
+    /// Opens the file at `path`, which is relative to the folder, or whole and below it.
+    ///
+    /// # Errors
+    /// A sentence without the names of folders. It does not reveal which files exist outside of the
+    /// folder.
+    pub fn open(&self, path: &str) -> Result<FoundFile, &'static str> {
+        // The text of the path is checked first: the system's answer about a path that leads out
+        // and back would reveal what exists there.
+        let own = self.own(path).ok_or(OUTSIDE)?;
+        let file = self.open_below(&own)?;
+        let metadata = file.metadata().map_err(|_| OUTSIDE)?;
+        if !metadata.is_file() {
+            return Err(NOT_A_FILE);
+        }
+        if metadata.len() > MAX_FILE_BYTES {
+            return Err("names a file of more than 4 GiB, which this server does not send");
+        }
+        let name = Path::new(path)
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        Ok(FoundFile {
+            file,
+            length: metadata.len(),
+            name,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -218,5 +457,192 @@ mod tests {
                 "{value}"
             );
         }
+    }
+
+    #[test]
+    fn media_types_are_told_from_what_is_none() {
+        for good in [
+            "image/png",
+            "Text/Plain; charset=utf-8",
+            "text/plain;charset=\"a\\\"; b\" ; x=y;",
+            "application/vnd.a+json",
+        ] {
+            assert!(is_media_type(good), "{good}");
+        }
+        for bad in [
+            "",
+            "png",
+            "image/",
+            "/png",
+            "image/*",
+            "image/png\r\nX: y",
+            "image/png; a",
+            "image/png; a=\"\r\n\"",
+            "image/png; a=\"b",
+            "image/png; a=b c",
+            "image /png",
+            "image/png, text/html",
+            "image/p\u{0}ng",
+        ] {
+            assert!(!is_media_type(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn types_fall_in_declared_ranges() {
+        for (given, declared, expected) in [
+            ("IMAGE/png; a=b", &["image/*"][..], true),
+            ("text/html", &["image/*"], false),
+            ("text/html", &["image/png", "text/html;level=1"], true),
+            ("text/html", &["*/*"], true),
+            ("text/html", &[], true),
+            ("text/html", &["application/octet-stream"], true),
+        ] {
+            assert_eq!(
+                is_declared(given, declared.iter().copied()),
+                expected,
+                "{given} {declared:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_tells_the_media_type_by_its_extension() {
+        for (name, expected) in [
+            ("a.txt", Some("text/plain")),
+            ("photo.JPG", Some("image/jpeg")),
+            ("archive.tar.gz", Some("application/gzip")),
+            ("a.unknown", None),
+            ("txt", None),
+            ("", None),
+        ] {
+            assert_eq!(media_type_of_name(name), expected, "{name}");
+        }
+        assert!(
+            TYPES
+                .iter()
+                .all(|(_, media_type)| is_media_type(media_type))
+        );
+    }
+
+    #[test]
+    fn nothing_outside_the_folder_is_opened() {
+        let outside = tempfile::tempdir().unwrap();
+        let root = outside.path().join("in");
+        std::fs::create_dir_all(root.join("deep")).unwrap();
+        std::fs::create_dir_all(outside.path().join("in-not")).unwrap();
+        for file in ["in/a.txt", "in/deep/b.txt", "secret", "in-not/c"] {
+            std::fs::write(outside.path().join(file), "x").unwrap();
+        }
+        let folder = FileRoot::new(&root).unwrap();
+        let whole = root
+            .canonicalize()
+            .unwrap()
+            .join("a.txt")
+            .display()
+            .to_string();
+        for path in [
+            "a.txt",
+            "deep/b.txt",
+            "deep/../a.txt",
+            "./a.txt",
+            whole.as_str(),
+        ] {
+            assert_eq!(folder.open(path).unwrap().length, 1, "{path}");
+        }
+        let elsewhere = outside.path().join("secret").display().to_string();
+        for path in [
+            "../secret",
+            "deep/../../secret",
+            "../in-not/c",
+            elsewhere.as_str(),
+            "none",
+            "a\0",
+            "",
+            "deep",
+            "/etc/passwd",
+        ] {
+            assert!(folder.open(path).is_err(), "{path}");
+        }
+        #[cfg(unix)]
+        {
+            let link =
+                |to: &str, name: &str| std::os::unix::fs::symlink(to, root.join(name)).unwrap();
+            link("deep/b.txt", "inside");
+            link("../secret", "outside");
+            link("..", "up");
+            link("/dev/zero", "device");
+            assert!(folder.open("inside").is_ok());
+            for path in ["outside", "up/secret", "device", "up/in/a.txt"] {
+                assert!(folder.open(path).is_err(), "{path}");
+            }
+            // Whether these are there must not matter.
+            for there in ["../in-not/../in/a.txt", "../none/../in/a.txt"] {
+                assert_eq!(folder.open(there).unwrap_err(), OUTSIDE, "{there}");
+            }
+            let back = outside
+                .path()
+                .canonicalize()
+                .unwrap()
+                .join("in-not/../in/a.txt")
+                .display()
+                .to_string();
+            assert!(folder.open(&back).is_err());
+        }
+        assert!(FileRoot::new(&root.join("a.txt")).is_err());
+        assert!(FileRoot::new(&root.join("none")).is_err());
+    }
+
+    /// Another user who can write into the folder swaps a file for a link that leads out, and for a
+    /// pipe.
+    #[cfg(unix)]
+    #[test]
+    fn p51_a_file_that_is_swapped_meanwhile_is_never_one_from_outside() {
+        use std::io::Read as _;
+        use std::os::unix::fs::symlink;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        use std::time::{Duration, Instant};
+
+        let outside = tempfile::tempdir().unwrap();
+        let root = outside.path().join("in");
+        std::fs::create_dir_all(root.join("sub")).unwrap();
+        std::fs::create_dir_all(outside.path().join("other")).unwrap();
+        std::fs::write(root.join("sub/a.txt"), "inside").unwrap();
+        std::fs::write(outside.path().join("other/a.txt"), "secret").unwrap();
+        let folder = FileRoot::new(&root).unwrap();
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (kept, swapped) = (root.join("kept"), root.join("sub"));
+                while !is_done.load(Ordering::Relaxed) {
+                    std::fs::rename(&swapped, &kept).unwrap();
+                    symlink("../other", &swapped).unwrap();
+                    std::fs::remove_file(&swapped).unwrap();
+                    std::fs::rename(&kept, &swapped).unwrap();
+                }
+            });
+            let started = Instant::now();
+            let (mut read, mut tries) = (0, 0);
+            while started.elapsed() < Duration::from_secs(2) {
+                tries += 1;
+                if let Ok(mut found) = folder.open("sub/a.txt") {
+                    let mut text = String::new();
+                    found.file.read_to_string(&mut text).unwrap();
+                    assert_eq!(text, "inside", "after {tries} tries");
+                    read += 1;
+                }
+            }
+            is_done.store(true, Ordering::Relaxed);
+            assert!(read > 0, "{tries}");
+        });
+        let pipe = root.join("pipe");
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert_eq!(folder.open("pipe").unwrap_err(), NOT_A_FILE);
     }
 }

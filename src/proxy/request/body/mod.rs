@@ -10,9 +10,6 @@
 //! - A case in `tests/cases/call/media_types.yaml`.
 
 pub(crate) mod file_argument;
-mod file_extension;
-pub(crate) mod file_root;
-pub(crate) mod media_type;
 pub(crate) mod multipart;
 pub(crate) mod xml;
 
@@ -20,13 +17,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use self::file_root::FileRoot;
+use self::file_argument::FileRoot;
 use self::multipart::Parts;
 use super::style;
 use crate::call_error::CallError;
 use crate::json::JsonObject;
-use crate::outbound::payload::Payload;
 use crate::outbound::percent::{Keep, percent_encode};
+use crate::outbound::request::Payload;
 use crate::proxy::request::style::form_style;
 use crate::spec::media_type::essence;
 use crate::spec::operation::request_body::{BODY, Encoding};

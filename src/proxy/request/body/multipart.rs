@@ -6,11 +6,11 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::file_argument;
-use super::file_root::FileRoot;
+use super::file_argument::FileRoot;
 use crate::call_error::CallError;
 use crate::json::JsonObject;
-use crate::outbound::payload::{Payload, Piece};
 use crate::outbound::percent::Keep;
+use crate::outbound::request::{Payload, Piece};
 use crate::proxy::request::style;
 use crate::proxy::request::style::form_style;
 use crate::spec::operation::request_body::{BODY, Encoding};

@@ -1,22 +1,26 @@
-//! A file while it is written, and after.
+//! A file that a reply becomes: where it goes, its name, and its state while it is written and
+//! after. A reply chooses a part of a name, never a whole one, and no folder.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use aws_lc_rs::digest::{Context, SHA256};
 use parking_lot::Mutex;
+use percent_encoding::percent_decode_str;
 use tokio::fs::File;
 use tokio::io::{AsyncWriteExt as _, BufWriter};
 use url::Url;
 
-use super::delivery::FileDestination;
-use super::file_name::{PARTIAL, safe_part};
-use super::file_store::bytes_of_blocks;
+use super::file_store::{FileStore, bytes_of_blocks};
 use super::folder::Folder;
 use crate::call_error::CallError;
 use crate::caller::Caller;
 use crate::caller::memory_budget::{HeldMemory, OutOfMemory};
+use crate::redact::Redactor;
+use crate::spec::media_type;
 use crate::text;
 
 /// Number of bytes that are written at once.
@@ -95,7 +99,7 @@ impl Drop for TemporaryFile {
 }
 
 impl FileWriter {
-    /// Makes the file of a reply to a tool; `name` is what [`super::file_name::safe_name`] returns.
+    /// Makes the file of a reply to a tool; `name` is what [`safe_name`] returns.
     ///
     /// # Errors
     /// [`CallError::NotSaved`].
@@ -254,4 +258,188 @@ fn not_saved(error: &io::Error) -> CallError {
         sentence,
         cause: text::error_in_a_line(error),
     }
+}
+
+/// The operator's settings for replies that become files.
+#[derive(Debug, Clone)]
+pub struct FileDelivery {
+    /// Destination; `None` if no reply becomes a file.
+    pub destination: Option<FileDestination>,
+    /// The largest file, in bytes.
+    pub max_bytes: u64,
+    /// The setting that would name a destination.
+    pub setting: &'static str,
+}
+
+/// Destination of replies that become files. It is opened once, at the start.
+#[derive(Debug, Clone)]
+pub enum FileDestination {
+    /// The folder of `--save-files`.
+    Folder(Arc<Folder>),
+    /// The folder of `file_store`.
+    Store(Arc<FileStore>),
+}
+
+/// Conditions under which the reply to a call becomes a file.
+pub(crate) struct FilePlan<'c> {
+    pub(crate) delivery: &'c FileDelivery,
+    /// Name of the tool, with which names of files begin.
+    pub(crate) tool: &'c str,
+    /// True if a rule makes every success a file; else those that are not text and do not fit the
+    /// result.
+    pub(crate) is_ruled: bool,
+    /// True if JSON may say that the operation is not done yet, so that it is read before it
+    /// becomes a file.
+    pub(crate) may_be_status: bool,
+    /// Number of bytes that a result may have; 0 is no limit.
+    pub(crate) max_result_bytes: usize,
+    /// Redactors for the file.
+    pub(crate) redactors: Vec<&'c Redactor>,
+}
+
+impl FileDestination {
+    /// Returns the folder with the files.
+    pub(super) fn folder(&self) -> &Folder {
+        match self {
+            Self::Folder(folder) => folder,
+            Self::Store(store) => store.folder(),
+        }
+    }
+}
+
+impl FilePlan<'_> {
+    /// Returns true if a reply can become a file.
+    pub(crate) fn has_destination(&self) -> bool {
+        self.delivery.destination.is_some()
+    }
+
+    /// The same with more redactors.
+    pub(crate) fn with<'p>(&'p self, redactors: &'p [Arc<Redactor>]) -> FilePlan<'p> {
+        FilePlan {
+            redactors: self
+                .redactors
+                .iter()
+                .copied()
+                .chain(redactors.iter().map(Arc::as_ref))
+                .collect(),
+            ..*self
+        }
+    }
+}
+
+impl FileDelivery {
+    /// 1 GiB.
+    pub(crate) const DEFAULT_MAX_BYTES: u64 = 1 << 30;
+
+    /// The store of files, if they go there.
+    pub(crate) fn store(&self) -> Option<&Arc<FileStore>> {
+        match &self.destination {
+            Some(FileDestination::Store(store)) => Some(store),
+            Some(FileDestination::Folder(_)) | None => None,
+        }
+    }
+}
+
+impl Default for FileDelivery {
+    fn default() -> Self {
+        Self {
+            destination: None,
+            max_bytes: Self::DEFAULT_MAX_BYTES,
+            setting: "--save-files DIR",
+        }
+    }
+}
+
+/// Maximum length of the part of a name that a reply chooses.
+const MAX_NAME_BYTES: usize = 80;
+/// Maximum length of the extension that stays if a name is cut.
+const MAX_EXTENSION_BYTES: usize = 16;
+/// What the name of a file ends with that is not complete.
+pub(super) const PARTIAL: &str = ".part";
+/// Name of a file without any.
+const UNNAMED: &str = "file";
+
+/// Returns the name of a reply: that of its `Content-Disposition` (RFC 6266), else the last segment
+/// of the path of its request. It consists of ASCII letters, digits, `.`, `_` and `-`, begins with
+/// no dot, does not end with `.part`, and has 1 to 80 bytes. It is `file` if `holds_secret` finds a
+/// secret in what it is made of, in any step.
+pub(crate) fn safe_name(
+    disposition: &str,
+    path: &str,
+    holds_secret: impl Fn(&str) -> bool,
+) -> String {
+    let segment = path
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
+    let decoded = percent_decode_str(segment).decode_utf8_lossy();
+    let names = [
+        (disposition, disposition_name(disposition)),
+        (segment, Some(decoded)),
+    ];
+    let mut safe = names.into_iter().filter_map(|(source, name)| {
+        let name = name?;
+        let safe = safe_part(&name);
+        let is_secret = !safe.is_empty() && [source, &name, &safe].into_iter().any(&holds_secret);
+        Some(if is_secret { UNNAMED.to_owned() } else { safe })
+    });
+    safe.find(|name| !name.is_empty())
+        .unwrap_or_else(|| UNNAMED.to_owned())
+}
+
+/// The name of `Content-Disposition`, of which `filename*` comes first (RFC 6266 section 4.3).
+fn disposition_name(disposition: &str) -> Option<Cow<'_, str>> {
+    let extended = media_type::parameter(disposition, "filename*");
+    let extended = extended.and_then(|value| extended_value(&value));
+    extended
+        .map(Cow::Owned)
+        .or_else(|| media_type::parameter(disposition, "filename"))
+}
+
+/// A value with a charset and a language (RFC 8187 section 3.2).
+fn extended_value(value: &str) -> Option<String> {
+    let (charset, rest) = value.split_once('\'')?;
+    let (_, encoded) = rest.split_once('\'')?;
+    let bytes: Vec<u8> = percent_decode_str(encoded).collect();
+    let encoding = encoding_rs::Encoding::for_label(charset.as_bytes())?;
+    Some(encoding.decode(&bytes).0.into_owned())
+}
+
+/// Returns true if a character may be in a name.
+pub(crate) fn is_in_names(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-')
+}
+
+/// The allowed characters of the last part of a path.
+pub(super) fn safe_part(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let allowed: String = last
+        .chars()
+        .filter(|character| is_in_names(*character))
+        .collect();
+    let name = without_end(allowed.trim_start_matches('.'));
+    if name.len() <= MAX_NAME_BYTES {
+        return name.to_owned();
+    }
+    let extension = name
+        .rfind('.')
+        .and_then(|dot| name.get(dot..))
+        .filter(|extension| extension.len() <= MAX_EXTENSION_BYTES);
+    let extension = extension.unwrap_or_default();
+    let stem = name
+        .get(..MAX_NAME_BYTES - extension.len())
+        .unwrap_or_default();
+    format!("{}{extension}", without_end(stem))
+}
+
+/// A name without the ends that Windows removes or that say that a file is not complete.
+fn without_end(mut name: &str) -> &str {
+    while let Some(shorter) = name
+        .strip_suffix('.')
+        .or_else(|| name.strip_suffix(PARTIAL))
+    {
+        name = shorter;
+    }
+    name
 }

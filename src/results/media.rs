@@ -1,9 +1,59 @@
-//! Multipart replies taken apart (RFC 2046 section 5.1).
+//! Results that are more than text: images, sounds and documents that a result embeds, the parts of
+//! multipart replies (RFC 2046 section 5.1), and replies that became files.
 
 use bytes::Bytes;
 use memchr::memmem;
+use serde_json::json;
 
+use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
+use super::{Reply, ReplyKind, essence_or_bytes, reply_kind, status_line};
+use crate::call_error::CallError;
+use crate::files::{DeliveredFile, ReceivedFile, URL_LIFETIME};
 use crate::spec::media_type;
+use crate::spec::media_type::content_type;
+
+/// Blobs above this size are named, not embedded: base64 of more than this helps no model.
+pub(super) const MAX_BLOB_BYTES: usize = 4 << 20;
+/// Approximate number of bytes of the description of a file.
+pub(super) const MAX_LINE_BYTES: usize = 150;
+
+/// Returns the number of bytes for parts that are not text, of which half is for texts that need
+/// it.
+pub(super) fn media_room(room: usize, text_bytes: usize) -> usize {
+    room - text_bytes.min(room / 2)
+}
+
+/// Returns the largest number of bytes that fit as base64.
+pub(super) fn max_blob_bytes(media_room: usize) -> usize {
+    MAX_BLOB_BYTES.min(media_room / 4 * 3)
+}
+
+/// Returns the number of bytes that a reply of this kind may have to be embedded in a result of
+/// `max_bytes`; `None` if it is text.
+pub(crate) fn max_embedded_bytes(kind: &ReplyKind, max_bytes: usize) -> Option<usize> {
+    let room = if max_bytes == 0 {
+        usize::MAX
+    } else {
+        max_bytes
+    };
+    match kind {
+        ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => None,
+        ReplyKind::Image => Some(MAX_BLOB_BYTES),
+        ReplyKind::Audio | ReplyKind::Blob => {
+            Some(max_blob_bytes(media_room(room, MAX_LINE_BYTES)))
+        }
+    }
+}
+
+/// The content of MCP that a part becomes; `None` for text.
+pub(super) fn media_kind(part: &ReplyPart) -> Option<MediaBlockKind> {
+    match reply_kind(&part.content_type, &part.body) {
+        ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => None,
+        ReplyKind::Image => Some(MediaBlockKind::Image),
+        ReplyKind::Audio => Some(MediaBlockKind::Audio),
+        ReplyKind::Blob => Some(MediaBlockKind::Blob { uri: String::new() }),
+    }
+}
 
 /// More parts than this are not taken apart.
 const MAX_PARTS: usize = 256;
@@ -89,6 +139,68 @@ fn header(head: &[u8], wanted: &str) -> Option<String> {
     let mut lines = head.lines().filter_map(|line| line.split_once(':'));
     let (_, value) = lines.find(|(name, _)| name.trim().eq_ignore_ascii_case(wanted))?;
     Some(value.trim().to_owned())
+}
+
+/// The result of a reply in a file: its place, type, size and digest. Without `is_structured` it is
+/// text, for a tool whose output schema describes something else.
+///
+/// # Errors
+/// [`CallError::NotSaved`].
+pub(super) fn file_result(
+    response: &Reply,
+    file: &ReceivedFile,
+    is_structured: bool,
+    form: TextForm,
+) -> Result<ToolResult, CallError> {
+    let media_type = essence_or_bytes(content_type(&response.headers));
+    let (described, link) = match file.deliver()? {
+        DeliveredFile::Path(path) => (
+            json!({
+                "path": path.to_string_lossy(),
+                "type": media_type,
+                "bytes": file.length,
+                "sha256": file.sha256,
+            }),
+            None,
+        ),
+        DeliveredFile::Url { url, name } => {
+            let described = json!({
+                "url": url.as_str(),
+                "expires_in_seconds": URL_LIFETIME.as_secs(),
+                "name": name,
+                "type": media_type,
+                "bytes": file.length,
+                "sha256": file.sha256,
+            });
+            let link = MediaBlock {
+                kind: MediaBlockKind::Link {
+                    uri: url.into(),
+                    name,
+                    length: file.length,
+                },
+                media_type,
+                data: String::new(),
+            };
+            (described, Some(link))
+        }
+    };
+    let result = if is_structured {
+        ToolResult::of_compact_json(json!({ "file": described }).to_string(), false)
+    } else {
+        ToolResult::of_text(described.to_string(), form)
+    };
+    Ok(result.with_media(link.into_iter().collect()))
+}
+
+/// The result of a reply that a rule makes a file, if the operator has not made this setting.
+pub(super) fn missing_destination(response: &Reply, setting: &str, form: TextForm) -> ToolResult {
+    let text = format!(
+        "{}: {}, {} bytes; left out, because a rule of this server gives it as a file, for which its operator sets {setting}.",
+        status_line(response.status),
+        essence_or_bytes(content_type(&response.headers)),
+        response.body.len()
+    );
+    ToolResult::of_text(text, form)
 }
 
 #[cfg(test)]

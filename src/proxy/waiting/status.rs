@@ -1,15 +1,165 @@
-//! Reading of a reply to a request for a status: whether the operation still runs, is done, or has
-//! failed.
+//! The status of an operation that takes long: recognition of a reply that gives one, and whether the
+//! operation still runs, is done, or has failed.
+//!
+//! A body may be as long as a reply may be, and is asked for again and again: only its beginning is
+//! read, and no tree is made of it.
 
-use http::StatusCode;
-use http::header::LOCATION;
+use std::borrow::Cow;
+
+use http::header::{HeaderName, LOCATION};
+use http::{Method, StatusCode};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::status_body::{PERCENTS, STATES, StatusBody};
-use crate::results::Reply;
-use crate::results::wait_remark::Progress;
-use crate::spec::operation::rules::{FieldValues, WaitSettings};
+use crate::json::string_length;
+use crate::results::remarks::Progress;
+use crate::results::{Reply, strip_bom};
+use crate::spec::node::Node;
+use crate::spec::operation::rules::{
+    FieldValues, NamedRead, ResultPlace, StatusPlace, WaitRule, WaitSettings,
+};
+use crate::spec::{Operation, pointer};
 use crate::text;
+
+/// Headers whose URL is a resource of its own for the status, before `Location` (Azure REST API
+/// guidelines, long-running operations).
+const STATUS_HEADERS: [HeaderName; 2] = [
+    HeaderName::from_static("azure-asyncoperation"),
+    HeaderName::from_static("operation-location"),
+];
+
+/// Kind of the place that the URL of a status comes from. Replies to requests for the status may
+/// name a newer URL there.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum StatusKind {
+    /// `Azure-AsyncOperation` or `Operation-Location`: the status is not the result.
+    Monitor,
+    /// `Location`: the last status is the result.
+    Location,
+    /// The URL of the request: the last status is the result.
+    Own,
+    /// A header or a member of the first reply that a rule names.
+    Named,
+    /// An operation that a rule names for the status: the operator allows requests at its paths.
+    Operation,
+    /// An operation that a rule names for the result, likewise.
+    Result,
+}
+
+/// Place of the status of an operation.
+pub(crate) enum FoundStatus<'o> {
+    /// A URL of the reply.
+    Url(StatusKind, String),
+    /// The URL of the request.
+    Own,
+    /// Another operation.
+    Operation(&'o NamedRead),
+}
+
+/// The settings of an operation for waiting, if there are some.
+pub(crate) fn settings(operation: &Operation) -> Option<&WaitSettings> {
+    match &operation.rules.wait {
+        Some(WaitRule::Wait(settings)) => Some(settings),
+        _ => None,
+    }
+}
+
+/// Returns the URL of a header of that kind.
+pub(crate) fn header_url(kind: StatusKind, response: &Reply) -> Option<String> {
+    match kind {
+        StatusKind::Monitor => STATUS_HEADERS.iter().find_map(|name| text(response, name)),
+        StatusKind::Location => text(response, &LOCATION),
+        StatusKind::Own | StatusKind::Named | StatusKind::Operation | StatusKind::Result => None,
+    }
+}
+
+/// Finds the status of an operation in its reply; `None` if the reply is final, or names none.
+pub(crate) fn recognize<'o>(
+    operation: &'o Operation,
+    response: &Reply,
+    body: &StatusBody,
+) -> Option<FoundStatus<'o>> {
+    if !is_possible(operation, response) {
+        return None;
+    }
+    let settings = settings(operation);
+    if let Some(settings) = settings {
+        let has_values = settings.done.is_some() || settings.failed.is_some();
+        if has_values
+            && matches!(
+                StatusVerdict::of(response, body, Some(settings)),
+                StatusVerdict::Done | StatusVerdict::Failed(_)
+            )
+            && settings.done.is_some()
+        {
+            return None;
+        }
+        let found = match &settings.status {
+            Some(StatusPlace::Header(name)) => {
+                text(response, name).map(|url| FoundStatus::Url(StatusKind::Named, url))
+            }
+            Some(StatusPlace::Field(place)) => {
+                let url = body.pointer(place).and_then(Value::as_str);
+                url.map(|url| FoundStatus::Url(StatusKind::Named, url.to_owned()))
+            }
+            Some(StatusPlace::Operation(named)) => Some(FoundStatus::Operation(named)),
+            None => None,
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    let is_accepted = response.status == StatusCode::ACCEPTED;
+    let is_long = operation.long_running.extension.is_some();
+    // A first reply that is not 202 may be the last one as well.
+    if !is_accepted && has_final_state(body) {
+        return None;
+    }
+    let monitor = || {
+        header_url(StatusKind::Monitor, response)
+            .map(|url| FoundStatus::Url(StatusKind::Monitor, url))
+    };
+    let location = || {
+        header_url(StatusKind::Location, response)
+            .map(|url| FoundStatus::Url(StatusKind::Location, url))
+    };
+    let is_write_of_resource = matches!(operation.method, Method::PUT | Method::PATCH);
+    let own = || {
+        let is_unfinished = unfinished_word(body).is_some();
+        (is_long && is_write_of_resource && is_unfinished).then_some(FoundStatus::Own)
+    };
+    match response.status {
+        StatusCode::ACCEPTED
+            if is_long || settings.is_some() || operation.long_running.is_accepted =>
+        {
+            monitor().or_else(location).or_else(own)
+        }
+        // The `Location` of a 201 is the new resource (RFC 9110 section 15.3.2).
+        StatusCode::CREATED if is_long && !is_write_of_resource => monitor().or_else(location),
+        StatusCode::CREATED => monitor().or_else(own),
+        _ if is_long => monitor().or_else(own),
+        _ => None,
+    }
+}
+
+/// Returns true if a reply may name a status. Most may not, and their bodies are not read for it.
+pub(crate) fn is_possible(operation: &Operation, response: &Reply) -> bool {
+    let is_named = match &operation.rules.wait {
+        Some(WaitRule::Never) => return false,
+        Some(WaitRule::Wait(_)) => true,
+        None => operation.long_running.extension.is_some(),
+    };
+    match response.status {
+        StatusCode::ACCEPTED => is_named || operation.long_running.is_accepted,
+        StatusCode::CREATED => is_named || header_url(StatusKind::Monitor, response).is_some(),
+        status => is_named && status.is_success(),
+    }
+}
+
+fn text(response: &Reply, name: &HeaderName) -> Option<String> {
+    let value = response.headers.get(name)?.to_str().ok()?.trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}
 
 /// Words for an operation that is done, in the form of [`folded`].
 const DONE: [&str; 7] = [
@@ -174,8 +324,146 @@ fn shown(word: &str) -> String {
     text::truncate(&text::one_line(word), MAX_WORD_BYTES)
 }
 
+/// Number of bytes of a body that are read.
+const MAX_STATUS_BYTES: usize = 1 << 20;
+/// A longer value is not read: a status has words, numbers and URLs.
+const MAX_VALUE_BYTES: usize = 16 << 10;
+
+/// Members that hold a word for the state.
+pub(super) const STATES: [&str; 4] = [
+    "/status",
+    "/state",
+    "/provisioningState",
+    "/properties/provisioningState",
+];
+/// Members that say how much is done, in percent.
+pub(super) const PERCENTS: [&str; 2] = ["/percentComplete", "/progress"];
+/// Member with the URL of the result (Azure REST API guidelines, long-running operations).
+pub(super) const RESOURCE_LOCATION: &str = "/resourceLocation";
+
+/// The members of a status that decide about a wait, by their JSON Pointers. A body that is not a
+/// JSON object has none.
+#[derive(Default)]
+pub(crate) struct StatusBody(Vec<(String, Value)>);
+
+impl StatusBody {
+    /// Reads the beginning of a body in any charset: the members that an operation's rule names,
+    /// and the usual ones.
+    pub(super) fn read(response: &Reply, settings: Option<&WaitSettings>) -> Self {
+        let is_cut = response.body.len() > MAX_STATUS_BYTES;
+        let beginning = response
+            .body
+            .slice(..response.body.len().min(MAX_STATUS_BYTES));
+        let members = members(&beginning, is_cut, settings).or_else(|| {
+            let mut response = Reply {
+                body: beginning,
+                ..response.clone()
+            };
+            response.decode_charset();
+            members(&response.body, is_cut, settings)
+        });
+        Self(members.unwrap_or_default())
+    }
+
+    /// Returns the member at a JSON Pointer.
+    pub(super) fn pointer(&self, place: &str) -> Option<&Value> {
+        let found = self.0.iter().find(|(known, _)| known == place);
+        found.map(|(_, value)| value)
+    }
+}
+
+fn members(
+    body: &[u8],
+    is_cut: bool,
+    settings: Option<&WaitSettings>,
+) -> Option<Vec<(String, Value)>> {
+    let body = strip_bom(body);
+    let text = match std::str::from_utf8(body) {
+        Err(error) if is_cut && error.error_len().is_none() => {
+            std::str::from_utf8(body.get(..error.valid_up_to())?).ok()
+        }
+        text => text.ok(),
+    }?;
+    let text = if is_cut {
+        closed(text).into()
+    } else {
+        Cow::Borrowed(text)
+    };
+    let root = Node::new(&text).object()?;
+    let value_at = |place: &str| {
+        let steps = place.split('/').skip(1);
+        let steps: Vec<String> = steps.map(pointer::unescaped_token).collect();
+        let (first, rest) = steps.split_first()?;
+        let found = pointer::target(root.get(first)?, rest)?;
+        (found.text().len() <= MAX_VALUE_BYTES).then(|| found.value())?
+    };
+    Some(
+        places(settings)
+            .filter_map(|place| Some((place.to_owned(), value_at(place)?)))
+            .collect(),
+    )
+}
+
+/// The places of members that decide about a wait.
+fn places(settings: Option<&WaitSettings>) -> impl Iterator<Item = &str> {
+    let usual = STATES
+        .into_iter()
+        .chain(PERCENTS)
+        .chain([RESOURCE_LOCATION]);
+    let of_rule = settings.into_iter().flat_map(|settings| {
+        let values = settings
+            .done
+            .iter()
+            .chain(&settings.failed)
+            .map(|FieldValues { field, .. }| field);
+        let status = match &settings.status {
+            Some(StatusPlace::Field(field)) => Some(field),
+            _ => None,
+        };
+        let result = match &settings.result {
+            Some(ResultPlace::Field(field)) => Some(field),
+            _ => None,
+        };
+        let of_named = settings.named_reads().flat_map(|named| &named.arguments);
+        values
+            .chain(status)
+            .chain(result)
+            .chain(of_named.map(|(.., place)| place))
+    });
+    usual.chain(of_rule.map(String::as_str))
+}
+
+/// JSON whose end is missing, cut after the last value that is whole and closed there.
+fn closed(text: &str) -> String {
+    let (mut open, mut whole) = (Vec::new(), (0, 0));
+    let mut at = 0;
+    while let Some(rest) = text.as_bytes().get(at..) {
+        match rest.first() {
+            None => break,
+            Some(b'"') => match string_length(rest) {
+                Some(length) => at += length - 1,
+                None => break,
+            },
+            Some(b'{') => open.push('}'),
+            Some(b'[') => open.push(']'),
+            Some(b'}' | b']') => {
+                open.pop();
+                whole = (at + 1, open.len());
+            }
+            Some(b',') => whole = (at, open.len()),
+            Some(_) => {}
+        }
+        at += 1;
+    }
+    let (end, depth) = whole;
+    let mut closed = text.get(..end).unwrap_or_default().to_owned();
+    closed.extend(open.iter().take(depth).rev());
+    closed
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -365,5 +653,30 @@ mod tests {
             Some(&without_failed),
         );
         assert_eq!(word(&failed), "failed FAILED");
+    }
+
+    #[test]
+    fn json_without_its_end_is_closed_after_the_last_whole_value() {
+        for (text, expected) in [
+            (
+                r#"{"status":"Running","rows":[1,2"#,
+                r#"{"status":"Running","rows":[1]}"#,
+            ),
+            (r#"{"a":{"b":[1,2],"c":"x"#, r#"{"a":{"b":[1,2]}}"#),
+            (r#"{"a":[{"b":1},{"c":"x, {"#, r#"{"a":[{"b":1}]}"#),
+            (r#"{"a":[1,2]"#, r#"{"a":[1,2]}"#),
+            (r#"{"a":"b"#, ""),
+        ] {
+            assert_eq!(closed(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn json_that_is_cut_anywhere_is_json_again(at in 0_usize..80) {
+            let text = r#"{"a":[1,{"b":"x\",]}é"},[],{}],"c":{"d":{"e":null,"f":[[2]]}},"g":true}"#;
+            let cut = closed(text.get(..text.floor_char_boundary(at)).unwrap());
+            prop_assert!(cut.is_empty() || serde_json::from_str::<Value>(&cut).is_ok(), "{}", cut);
+        }
     }
 }
