@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::caller::ClientKey;
-use crate::observe::outcome::CallOutcome;
+use crate::observe::metrics::labels::CallOutcome;
 use crate::outbound::breaker::CircuitOpen;
 
 /// A failed call. Every variant becomes a result with `isError`, never a protocol error (MCP

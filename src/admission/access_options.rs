@@ -9,8 +9,7 @@ use tokio::sync::watch;
 use url::Url;
 
 use super::jwt::OauthOptions;
-use super::named_token::{KnownToken, NamedToken};
-use super::static_token::StaticToken;
+use super::static_token::{KnownToken, NamedToken, StaticToken};
 
 /// Interval at which the files of tokens and certificates are checked for changes.
 pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);

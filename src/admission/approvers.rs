@@ -4,7 +4,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::limits::Stranger;
-use super::named_token::KnownToken;
+use super::static_token::KnownToken;
 use super::{ClientAdmission, Refusal, bearer, peer_key};
 use crate::caller::client_grant::Scopes;
 use crate::mcp::endpoints::paths::MCP_PATH;

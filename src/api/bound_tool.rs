@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::annotate::{AnnotateOptions, Hint, InputSchema, OutputSchemas, Tool, ToolParts};
 use crate::call_error::CallError;
 use crate::json::JsonObject;
-use crate::observe::record::CalledOperation;
+use crate::observe::call::CalledOperation;
 use crate::proxy::{
     ArgumentChecks, ArgumentRules, Binder, BoundOperation, CheckedArguments, EmptyArgument,
     with_schema_names, with_wire_names,

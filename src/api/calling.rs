@@ -15,7 +15,7 @@ use crate::call_error::CallError;
 use crate::caller::Caller;
 use crate::json::JsonObject;
 use crate::observe::call::record_begin;
-use crate::observe::outcome::CallOutcome;
+use crate::observe::metrics::labels::CallOutcome;
 use crate::outbound::request::Request;
 use crate::proxy::request::closed_paths::ClosedPaths;
 use crate::proxy::waiting::handle::WaitState;

@@ -37,8 +37,8 @@ use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, Rule, a
 use crate::caller::Caller;
 use crate::credentials::login::Login;
 use crate::credentials::values::CredentialPlace;
+use crate::observe::call::CalledOperation;
 use crate::observe::metrics::labels::ApiLabel;
-use crate::observe::record::CalledOperation;
 use crate::outbound::Clients;
 use crate::proxy::request::closed_paths::ClosedPaths;
 use crate::proxy::{ApiProxy, Binder, Tenant, link_etags};

@@ -8,7 +8,7 @@ use crate::config::{ProcessConfig, Transport};
 use crate::error::Failure;
 use crate::mcp::McpServer;
 use crate::observe::audit::AuditLog;
-use crate::observe::audit::options::AuditTarget;
+use crate::observe::audit::writer::AuditTarget;
 use crate::observe::metrics::Metrics;
 use crate::observe::traces::Tracer;
 use crate::observe::{self, Observers};

@@ -16,7 +16,6 @@
 pub(crate) mod authenticator;
 mod credential_part;
 pub(crate) mod forward;
-pub(crate) mod injected;
 pub(crate) mod login;
 pub(crate) mod resolve;
 pub(crate) mod scheme;

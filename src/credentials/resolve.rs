@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use http::header::{COOKIE, HeaderName, HeaderValue};
 
-use super::authenticator::Authenticator;
-use super::injected::Injected;
+use super::authenticator::{Authenticator, Injected};
 use super::login::Login;
 use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
 use super::signatures::kind::SIGV4;

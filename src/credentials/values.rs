@@ -13,8 +13,7 @@ pub(crate) use super::credential_part::{
     CredentialPart, CredentialValues, basic_forms, user_and_password,
 };
 use super::signatures::Signatures;
-use super::tokens::client_signer::ClientSigner;
-use super::tokens::oauth_client::{ExchangeOptions, GrantKind};
+use super::tokens::oauth_client::{ClientSigner, ExchangeOptions, GrantKind};
 use super::tokens::token_store::TokenStore;
 use crate::outbound::is_encrypted_or_local;
 use crate::redact::secrets::is_common;

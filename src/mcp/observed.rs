@@ -9,11 +9,10 @@ use super::protocol::answer::{McpAnswer, McpRefusal};
 use super::protocol::message::{McpRequest, Method};
 use super::protocol::version::ProtocolVersion;
 use crate::observe;
-use crate::observe::call::CallObservation;
-use crate::observe::outcome::CallOutcome;
-use crate::observe::record::Arrival;
+use crate::observe::call::{Arrival, CallObservation};
+use crate::observe::metrics::labels::CallOutcome;
 use crate::observe::traces::ArrivedContexts;
-use crate::observe::traces::context::TraceContext;
+use crate::observe::traces::span::TraceContext;
 
 /// Records the arrival of a request; `None` in place of one that cannot be read. Parts for the
 /// audit log or traces only are left out if there are none.

@@ -1,7 +1,12 @@
 //! A request of a client from its arrival to its end. Every request of a client is wrapped here, so
 //! that each call is measured and recorded exactly once, however it ends: with a result, with an
 //! error, cancelled, or cut off by the end of the process.
+//!
+//! A request has a record: its arrival, its content, and its outcome so far. Its span has the
+//! attributes of OpenTelemetry's conventions for MCP. None of them holds a value of a call, a text
+//! of an error, or what lets its holder in, such as the identifier of a session.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
@@ -9,16 +14,15 @@ use std::time::{Duration, Instant, SystemTime};
 use foldhash::HashMap;
 use futures_util::future::Either;
 use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::audit::line::AuditLine;
+use super::metrics::labels::{ApiLabel, CallOutcome};
 use super::metrics::{MeasuredCall, TOOLS_CALL};
-use super::observers;
-use super::outcome::CallOutcome;
-use super::record::{Arrival, CallRecord};
-use super::server_span::end_server_span;
-use super::traces::context::TraceContext;
-use super::traces::span::OpenSpan;
-use crate::text;
+use super::traces::ArrivedContexts;
+use super::traces::span::{AttributeValue, Attributes, OpenSpan, TraceContext};
+use crate::{observe, text};
 
 tokio::task_local! {
     /// The call that the current task is making.
@@ -62,16 +66,16 @@ impl CallObservation {
     }
 
     fn observe(method: &'static str, is_audited: bool, arrival: impl FnOnce() -> Arrival) -> Self {
-        if !observers::is_on() {
+        if !observe::is_on() {
             return Self(None);
         }
-        let audit = observers::audit().filter(|_| is_audited);
+        let audit = observe::audit().filter(|_| is_audited);
         let arrival = arrival();
         let call = Arc::new(OpenCall {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             method,
             id: audit.map(|_| text::random_id()),
-            span: observers::tracer().and_then(|tracer| tracer.begin(&arrival.contexts)),
+            span: observe::tracer().and_then(|tracer| tracer.begin(&arrival.contexts)),
             time: SystemTime::now(),
             started: Instant::now(),
             record: Mutex::new(CallRecord {
@@ -127,7 +131,7 @@ impl Drop for CallObservation {
 
 /// Notes something about the call that the current task is making.
 pub(crate) fn note(change: impl FnOnce(&mut CallRecord)) {
-    if observers::is_on() {
+    if observe::is_on() {
         let _ = CURRENT.try_with(|call| change(&mut call.record.lock()));
     }
 }
@@ -139,7 +143,7 @@ pub(crate) fn note(change: impl FnOnce(&mut CallRecord)) {
 /// # Errors
 /// The line could not be written: nothing may be sent.
 pub(crate) async fn record_begin() -> Result<(), CallOutcome> {
-    let Some(audit) = observers::audit().filter(|audit| audit.is_required()) else {
+    let Some(audit) = observe::audit().filter(|audit| audit.is_required()) else {
         return Ok(());
     };
     let line = CURRENT.try_with(|call| {
@@ -168,8 +172,8 @@ pub(super) fn with_current<T>(read: impl FnOnce(&CallRecord, Option<&OpenSpan>) 
 /// written and the spans are sent: two seconds at most, for both at the same time.
 pub(crate) async fn finish() {
     end_open_calls();
-    let written = observers::audit().map(|audit| tokio::task::spawn_blocking(|| audit.flush()));
-    if let Some(tracer) = observers::tracer() {
+    let written = observe::audit().map(|audit| tokio::task::spawn_blocking(|| audit.flush()));
+    if let Some(tracer) = observe::tracer() {
         tracer.flush().await;
     }
     if let Some(written) = written {
@@ -180,7 +184,7 @@ pub(crate) async fn finish() {
 /// Finishes calls if the process ends at once: spans are lost.
 pub(crate) fn finish_at_once() {
     end_open_calls();
-    if let Some(audit) = observers::audit() {
+    if let Some(audit) = observe::audit() {
         audit.flush();
     }
 }
@@ -207,7 +211,7 @@ impl OpenCall {
             return;
         }
         drop(has_ended);
-        if let Some(metrics) = observers::metrics() {
+        if let Some(metrics) = observe::metrics() {
             let record = self.record.lock();
             metrics.operation(&MeasuredCall {
                 method: self.method,
@@ -229,7 +233,7 @@ impl OpenCall {
         if self.is_ended_with_the_process() {
             OPEN_CALLS.lock().remove(&self.number);
         }
-        if let Some(audit) = observers::audit().filter(|_| self.id.is_some()) {
+        if let Some(audit) = observe::audit().filter(|_| self.id.is_some()) {
             let event = if audit.is_required() { "end" } else { "call" };
             audit.write(self.line(event, Some((outcome, self.started.elapsed()))));
         }
@@ -261,7 +265,7 @@ impl OpenCall {
             line.text("effect", Some(operation.effect), 32);
         }
         line.text("arguments_hash", record.arguments_hash.as_deref(), 64);
-        if let Some(audit) = observers::audit() {
+        if let Some(audit) = observe::audit() {
             line.text("key_id", Some(&audit.key_id), 32);
         }
         if let Some((outcome, duration)) = end {
@@ -297,4 +301,170 @@ impl OpenCall {
         line.text("trace_id", trace.as_deref(), 32);
         line.finish()
     }
+}
+
+/// Arrival of a request.
+#[derive(Default)]
+pub(crate) struct Arrival {
+    /// `network.transport`: `pipe` or `tcp`.
+    pub(crate) transport: &'static str,
+    /// Version of HTTP, if the request came by it.
+    pub(crate) http_version: Option<&'static str>,
+    /// Version of MCP: a known one, `_other`, or empty if none is known yet.
+    pub(crate) protocol_version: &'static str,
+    /// Identifier of the JSON-RPC request, if spans are recorded.
+    pub(crate) request_id: Option<String>,
+    /// Authenticated client, else the address from which the call came.
+    pub(crate) client: Option<String>,
+    /// Name and version that the client gives.
+    pub(crate) claimed: Option<String>,
+    /// The traces that the request belongs to.
+    pub(crate) contexts: ArrivedContexts,
+}
+
+/// The operation that a call is of.
+pub(crate) struct CalledOperation {
+    /// The name of the API, or the title of its document.
+    pub(crate) api: String,
+    /// The same in metrics.
+    pub(crate) label: ApiLabel,
+    pub(crate) tool: String,
+    pub(crate) method: String,
+    /// The path with its parameters in braces, as the document has it.
+    pub(crate) path_template: String,
+    /// `read`, `write` or `destructive`.
+    pub(crate) effect: &'static str,
+}
+
+/// The exchange of a user's token for one of the API.
+#[derive(Serialize)]
+pub(crate) struct ExchangeRecord {
+    /// The security scheme.
+    pub(crate) scheme: String,
+    pub(crate) scope: Option<String>,
+    /// True if the token had been exchanged before.
+    #[serde(rename = "cached")]
+    pub(crate) is_cached: bool,
+}
+
+/// Facts about a call that are known so far.
+#[derive(Default)]
+pub(crate) struct CallRecord {
+    pub(crate) arrival: Arrival,
+    pub(crate) operation: Option<Arc<CalledOperation>>,
+    /// Meta-tool that calls the operation, in search mode.
+    pub(crate) meta_tool: Option<&'static str>,
+    /// Meta-tool that was called, if no operation was.
+    pub(crate) lookup: Option<&'static str>,
+    /// A keyed hash of what was asked for.
+    pub(crate) arguments_hash: Option<String>,
+    /// True if a person confirmed the call.
+    pub(crate) confirmed: bool,
+    /// Joins the line of a question with that of its answer.
+    pub(crate) question: Option<String>,
+    /// Status of the API's last reply.
+    pub(crate) status: Option<u16>,
+    /// Bytes of its body after decompression.
+    pub(crate) bytes: Option<usize>,
+    /// Requests that were sent.
+    pub(crate) attempts: u32,
+    /// Requests for the status or the result of an operation that takes long.
+    pub(crate) polls: u32,
+    /// Pages that were collected, if the call asked for several.
+    pub(crate) pages: Option<u32>,
+    /// True once the line about its beginning was written.
+    pub(crate) has_begun: bool,
+    /// The token of the user that was exchanged.
+    pub(crate) exchange: Option<ExchangeRecord>,
+}
+
+impl CallRecord {
+    /// The tool, if there is one of the name that the client gave.
+    pub(super) fn tool(&self) -> Option<&str> {
+        let of_operation = self
+            .operation
+            .as_ref()
+            .map(|operation| operation.tool.as_str());
+        of_operation.or(self.lookup)
+    }
+
+    /// Notes which operation is called; `arguments` are those of the message.
+    pub(crate) fn resolve(
+        &mut self,
+        operation: Arc<CalledOperation>,
+        arguments: Option<&Map<String, Value>>,
+    ) {
+        if let Some(audit) = observe::audit() {
+            self.arguments_hash =
+                Some(audit.hash_arguments(&operation.api, &operation.tool, arguments));
+        }
+        self.operation = Some(operation);
+    }
+}
+
+/// Characters of an identifier that the client gave.
+const MAX_ID_CHARS: usize = 64;
+/// Bytes of the name of an API, which may be the title of its document.
+const MAX_TITLE_BYTES: usize = 256;
+
+/// Ends the span of a request with that method of MCP.
+pub(super) fn end_server_span(
+    span: &OpenSpan,
+    method: &'static str,
+    record: &CallRecord,
+    outcome: CallOutcome,
+) {
+    let Some(tracer) = observe::tracer() else {
+        return;
+    };
+    let name = record
+        .tool()
+        .map_or_else(|| method.to_owned(), |tool| format!("{method} {tool}"));
+    let attributes = attributes(method, record, outcome);
+    tracer.finish(span.end(name, attributes, !outcome.error_type().is_empty()));
+}
+
+fn attributes(method: &'static str, record: &CallRecord, outcome: CallOutcome) -> Attributes {
+    let mut attributes = Attributes::new();
+    let mut add = |name: &'static str, value: Cow<'static, str>| {
+        attributes.push((name, AttributeValue::Text(value)));
+    };
+    add("mcp.method.name", method.into());
+    if method == TOOLS_CALL {
+        add("gen_ai.operation.name", "execute_tool".into());
+    }
+    if let Some(tool) = record.tool() {
+        add("gen_ai.tool.name", tool.to_owned().into());
+    }
+    if let Some(operation) = &record.operation {
+        add(
+            "openapi_mcp.api",
+            text::truncate(&operation.api, MAX_TITLE_BYTES).into(),
+        );
+    }
+    let arrival = &record.arrival;
+    if let Some(id) = &arrival.request_id {
+        let shown = id
+            .chars()
+            .filter(|character| !character.is_control())
+            .take(MAX_ID_CHARS);
+        add("jsonrpc.request.id", shown.collect::<String>().into());
+    }
+    let version = arrival.protocol_version;
+    if !version.is_empty() {
+        add("mcp.protocol.version", version.into());
+    }
+    add("network.transport", arrival.transport.into());
+    if let Some(version) = arrival.http_version {
+        add("network.protocol.name", "http".into());
+        add("network.protocol.version", version.into());
+    }
+    let error = outcome.error_type();
+    if !error.is_empty() {
+        add("error.type", error.into());
+    }
+    if error.starts_with('-') {
+        add("rpc.response.status_code", error.into());
+    }
+    attributes
 }

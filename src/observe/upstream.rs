@@ -5,17 +5,13 @@ use std::time::Instant;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::call::with_current;
+use super::call::{CallRecord, with_current};
 use super::metrics::OriginLabels;
 use super::metrics::gauges::UpstreamGauges;
-use super::metrics::labels::{ApiLabel, OTHER, known_method};
-use super::observers;
-use super::outcome::CallOutcome;
-use super::record::CallRecord;
+use super::metrics::labels::{ApiLabel, CallOutcome, OTHER, known_method};
 use super::traces::Tracer;
-use super::traces::context::TraceContext;
-use super::traces::span::{AttributeValue, Attributes, OpenSpan, SpanKind};
-use crate::text;
+use super::traces::span::{AttributeValue, Attributes, OpenSpan, SpanKind, TraceContext};
+use crate::{observe, text};
 
 /// A document could have longer paths.
 const MAX_TEMPLATE_BYTES: usize = 512;
@@ -25,7 +21,7 @@ const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// The labels of an origin of an API.
 pub(crate) fn origin_labels(api: &ApiLabel, host: &str, port: u16) -> OriginLabels {
-    match observers::metrics() {
+    match observe::metrics() {
         Some(metrics) => metrics.origin_labels(api.clone(), host, port),
         None => OriginLabels {
             api: api.clone(),
@@ -37,7 +33,7 @@ pub(crate) fn origin_labels(api: &ApiLabel, host: &str, port: u16) -> OriginLabe
 
 /// Shows the state of an upstream for as long as it is there.
 pub(crate) fn watch_upstream(origin: &OriginLabels, upstream: &Arc<impl UpstreamGauges + 'static>) {
-    if let Some(metrics) = observers::metrics() {
+    if let Some(metrics) = observe::metrics() {
         let weak = Arc::downgrade(upstream);
         metrics.watch_upstream(origin, weak);
     }
@@ -67,7 +63,7 @@ struct OpenRequestSpan {
 impl<'u> RequestTimer<'u> {
     /// A request leaves for an origin.
     pub(crate) fn start(method: &Method, origin: &'u OriginLabels) -> Self {
-        if observers::metrics().is_none() && observers::tracer().is_none() {
+        if observe::metrics().is_none() && observe::tracer().is_none() {
             return Self(None);
         }
         let mut timed = TimedRequest {
@@ -77,7 +73,7 @@ impl<'u> RequestTimer<'u> {
             span: None,
             passed_on: None,
         };
-        if let Some(tracer) = observers::tracer() {
+        if let Some(tracer) = observe::tracer() {
             with_current(|call, parent| match parent {
                 Some(parent) => {
                     timed.span = Some(OpenRequestSpan {
@@ -117,7 +113,7 @@ impl<'u> RequestTimer<'u> {
         let Some(mut timed) = self.0.take() else {
             return;
         };
-        if let Some(metrics) = observers::metrics() {
+        if let Some(metrics) = observe::metrics() {
             metrics.request(&timed.method, timed.origin, result, timed.started.elapsed());
         }
         timed.end_span(result);

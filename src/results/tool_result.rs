@@ -11,7 +11,7 @@ use super::result_notes::{NoteKind, ResultNotes};
 use super::truncate::Loss;
 use crate::call_error::SignInChallenge;
 use crate::json::{self, JsonObject, NOTES_KEY, RESULT_KEY};
-use crate::observe::outcome::CallOutcome;
+use crate::observe::metrics::labels::CallOutcome;
 
 /// The result of a call.
 #[derive(Debug, Default)]

@@ -1,17 +1,24 @@
-//! The connection to the server: made in the background and made again, used within a time limit,
-//! and left alone for a moment after several failures, so that a server that is slow or away costs
-//! calls almost nothing.
+//! The server that replicas share, and the connection to it: made in the background and made again,
+//! used within a time limit, and left alone for a moment after several failures, so that a server
+//! that is slow or away costs calls almost nothing.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use thiserror::Error;
+use tokio::net::TcpStream;
 use tokio::sync::{Notify, watch};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
-use super::client::{RedisAnswer, RedisCommand, RedisConnection, RedisProblem};
-use super::server::RedisServer;
+use super::client::{
+    ConnectionDriver, RedisAnswer, RedisCommand, RedisConnection, RedisLogin, RedisProblem,
+};
 use crate::observe;
 
 /// Time limit of a connection.
@@ -243,5 +250,73 @@ async fn keep_connected(state: Weak<LinkState>) {
                 pause = longest.min(pause * 2);
             }
         }
+    }
+}
+
+/// Address of the server, and its login.
+#[derive(Clone)]
+pub(crate) struct RedisServer {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) login: RedisLogin,
+    /// TLS, with `rediss`.
+    pub(crate) tls: Option<Arc<ClientConfig>>,
+}
+
+impl fmt::Display for RedisServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls.is_some() {
+            "rediss"
+        } else {
+            "redis"
+        };
+        if self.host.contains(':') {
+            write!(f, "{scheme}://[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{scheme}://{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl RedisServer {
+    /// Connects, and authenticates.
+    ///
+    /// # Errors
+    /// [`RedisProblem`]
+    pub(super) async fn connect(
+        &self,
+    ) -> Result<(RedisConnection, ConnectionDriver), RedisProblem> {
+        let connected = TcpStream::connect((self.host.as_str(), self.port)).await;
+        let stream = connected.map_err(|error| RedisProblem::Unavailable(error.to_string()))?;
+        // Each command is one write, which must not wait for the acknowledgement of the last one.
+        let _ = stream.set_nodelay(true);
+        match &self.tls {
+            None => RedisConnection::open(stream, &self.login).await,
+            Some(tls) => RedisConnection::open(self.encrypt(stream, tls).await?, &self.login).await,
+        }
+    }
+
+    async fn encrypt(
+        &self,
+        stream: TcpStream,
+        tls: &Arc<ClientConfig>,
+    ) -> Result<TlsStream<TcpStream>, RedisProblem> {
+        let name = ServerName::try_from(self.host.clone()).map_err(|_| {
+            RedisProblem::Refused("its host is not a name that a certificate can have".into())
+        })?;
+        TlsConnector::from(Arc::clone(tls))
+            .connect(name, stream)
+            .await
+            .map_err(|error| {
+                let refused = error
+                    .get_ref()
+                    .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+                match refused {
+                    Some(rustls::Error::InvalidCertificate(why)) => {
+                        RedisProblem::Refused(format!("its certificate is not accepted: {why}"))
+                    }
+                    _ => RedisProblem::Unavailable(format!("TLS could not be agreed on: {error}")),
+                }
+            })
     }
 }

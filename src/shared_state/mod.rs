@@ -18,5 +18,4 @@ pub(crate) mod connection;
 pub(crate) mod keys;
 pub(crate) mod rate;
 pub(crate) mod record;
-mod server;
 pub(crate) mod state;

@@ -10,9 +10,8 @@ use secrecy::SecretString;
 use sha2::{Digest as _, Sha256};
 
 use super::client::{RedisCommand, RedisLogin, RedisProblem, WITHOUT_REDIS};
-use super::connection::{RedisLink, StatePurpose, StateUnavailable};
+use super::connection::{RedisLink, RedisServer, StatePurpose, StateUnavailable};
 use super::keys::StateKeys;
-use super::server::RedisServer;
 use crate::outbound;
 use crate::text::hex;
 

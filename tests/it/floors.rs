@@ -214,10 +214,7 @@ const FENCES: [(&str, &[&str]); 17] = [
     ("crate::api::calling", &["mcp/calls/session.rs"]),
     ("rmcp", &["mcp", "transport"]),
     ("redis", &["shared_state/client.rs"]),
-    (
-        "aws_sigv4",
-        &["credentials/signatures/aws/request_signer.rs"],
-    ),
+    ("aws_sigv4", &["credentials/signatures/aws/mod.rs"]),
     (
         "aws_credential_types",
         &["credentials/signatures/aws/access_keys.rs"],
@@ -231,8 +228,8 @@ const FENCES: [(&str, &[&str]); 17] = [
         ],
     ),
     ("prometheus_client", &["observe/metrics"]),
-    ("opentelemetry_proto", &["observe/traces/otlp.rs"]),
-    ("prost", &["observe/traces/otlp.rs"]),
+    ("opentelemetry_proto", &["observe/traces/exporter.rs"]),
+    ("prost", &["observe/traces/exporter.rs"]),
     ("openapiv3", &["spec", "mock"]),
     (
         "serde_yaml",

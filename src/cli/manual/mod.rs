@@ -6,7 +6,6 @@ pub(crate) mod shell;
 
 /// The pages of the book that are made from the command line: the settings, and the commands.
 /// `UPDATE=1` writes them.
-
 #[cfg(test)]
 mod tests {
     use clap::{Arg, Command, CommandFactory as _};

@@ -12,8 +12,9 @@ use crate::config::auth::references::{Reference, parse_file, parse_variable};
 use crate::config::auth::settings::SchemeSettings;
 use crate::config::transport::Transport;
 use crate::credentials::forward::Forwarding;
-use crate::credentials::tokens::client_signer::{ClientKeyOptions, ClientSigner};
-use crate::credentials::tokens::oauth_client::{ExchangeOptions, GrantKind};
+use crate::credentials::tokens::oauth_client::{
+    ClientKeyOptions, ClientSigner, ExchangeOptions, GrantKind,
+};
 use crate::credentials::tokens::token_store::TokenStore;
 use crate::credentials::values::OauthClientOptions;
 use crate::outbound::is_encrypted_or_local;

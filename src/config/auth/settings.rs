@@ -18,7 +18,7 @@ use crate::config::keys::text_list::one_or_several;
 use crate::config::keys::wrong_value::join_path;
 use crate::config::layer::to_map;
 use crate::config::variables::counts_as_unset;
-use crate::credentials::signatures::aws::signature_options::AwsSignature;
+use crate::credentials::signatures::aws::AwsSignature;
 use crate::credentials::tokens::oauth_client::GrantKind;
 use crate::credentials::values::{CredentialPart, CredentialValues, PREFIX, RESERVED_SUFFIXES};
 use crate::spec::operation::server;

@@ -9,11 +9,10 @@ use url::Url;
 
 use crate::config::auth::references::{Reference, parse_secret, parse_variable, read_secret};
 use crate::config::variables::read_variable;
-use crate::credentials::signatures::aws::access_keys::AccessKeys;
-use crate::credentials::signatures::aws::key_endpoint::{
-    ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts,
+use crate::credentials::signatures::aws::access_keys::{
+    AccessKeys, ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts,
 };
-use crate::credentials::signatures::aws::signature_options::{AccessKeyOptions, AwsSignature};
+use crate::credentials::signatures::aws::{AccessKeyOptions, AwsSignature};
 use crate::outbound::is_encrypted_or_local;
 
 /// Address that ECS has for the endpoint of a container.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use self::secret_settings::resolve_secret;
 use self::traces::{TracesConfig, resolve_traces};
 use super::keys::path::ConfigPath;
-use crate::observe::audit::options::{AuditOptions, AuditTarget};
+use crate::observe::audit::writer::{AuditOptions, AuditTarget};
 
 /// The fewest bytes of a key; less can be guessed.
 const MIN_KEY_BYTES: usize = 16;

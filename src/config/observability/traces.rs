@@ -9,8 +9,7 @@ use url::Url;
 
 use super::trace_variables::{TraceVariables, read_headers, read_pairs};
 use crate::config::upstream::{read_authorities, read_identity};
-use crate::observe::traces::options::TraceOptions;
-use crate::observe::traces::sampler::Sampler;
+use crate::observe::traces::options::{Sampler, TraceOptions};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const DEFAULT_SCHEDULE_DELAY: Duration = Duration::from_secs(5);

@@ -5,7 +5,6 @@
 //! the same names does not get it.
 
 pub(crate) mod authorization;
-pub(crate) mod device;
 mod find;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -18,15 +17,16 @@ use serde_json::Value;
 use tokio::time::sleep;
 use url::Url;
 
-use self::authorization::{AuthorizationParameters, AuthorizationRequest, OFFLINE_ACCESS};
-use self::device::{DeviceAuthorization, next_interval};
+use self::authorization::{
+    AuthorizationParameters, AuthorizationRequest, DeviceAuthorization, OFFLINE_ACCESS,
+    next_interval,
+};
+use super::tokens::access_token::{Granted, seconds};
 use super::tokens::grant::{Grant, TokenRequest};
-use super::tokens::issuer_metadata::IssuerMetadata;
 use super::tokens::oauth_client::exposed;
 use super::tokens::stored_token::{LoginFacts, StoredToken, TokenOwner};
-use super::tokens::token_endpoint::{TokenEndpoint, TokenRefusal};
+use super::tokens::token_endpoint::{IssuerMetadata, TokenEndpoint, TokenRefusal};
 use super::tokens::token_keeper::TokenKeeper;
-use super::tokens::token_reply::{Granted, seconds};
 use super::tokens::token_source::TokenSource;
 use super::tokens::token_store::TokenStore;
 use crate::text::one_line;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use url::Url;
 
-use self::aws::signature_options::AwsSignature;
+use self::aws::AwsSignature;
 use self::kind::SIGV4;
 use crate::spec::SecurityScheme;
 use crate::text;

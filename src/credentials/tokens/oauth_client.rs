@@ -1,14 +1,24 @@
 //! OAuth clients, their token endpoints, and the operator's settings for the exchange of users'
-//! tokens.
+//! tokens. A client has a secret, or authenticates with a signed JWT (`private_key_jwt`, RFC 7523
+//! section 2.2, `OpenID` Connect Core 1.0 section 9).
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::digest;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use super::client_signer::ClientSigner;
+use crate::text;
 
 /// An OAuth client of a token endpoint.
 pub(crate) struct OauthClient {
@@ -111,5 +121,88 @@ impl OauthClient {
             .with(Some(self.endpoint.url().as_str()))
             .with(exposed(self.id.as_ref()))
             .with(exposed(self.secret.as_ref()))
+    }
+}
+
+/// `client_assertion_type` (RFC 7523 section 2.2).
+pub(crate) const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/// Time for which an assertion is valid.
+const LIFETIME: Duration = Duration::from_mins(1);
+
+/// Signs the assertions of an OAuth client.
+pub struct ClientSigner {
+    key: EncodingKey,
+    header: Header,
+    /// The `aud` that the operator sets.
+    audience: Option<String>,
+}
+
+/// The operator's settings for a [`ClientSigner`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ClientKeyOptions<'o> {
+    /// `kid` of the header.
+    pub key_id: Option<&'o str>,
+    /// A certificate in PEM, whose digest becomes `x5t#S256` of the header; the algorithm of an RSA
+    /// key is PS256 then, as Entra asks.
+    pub certificate: Option<&'o str>,
+    /// `aud`, if it is not the issuer or the token endpoint.
+    pub audience: Option<&'o str>,
+}
+
+impl fmt::Debug for ClientSigner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("[key]")
+    }
+}
+
+impl ClientSigner {
+    /// Reads a private key in PEM: RSA signs with RS256, P-256 with ES256, Ed25519 with `EdDSA`.
+    ///
+    /// # Errors
+    /// The end of a sentence about the key, without the key.
+    pub fn read(pem: &str, options: ClientKeyOptions<'_>) -> Result<Self, &'static str> {
+        let of_rsa = if options.certificate.is_some() {
+            Algorithm::PS256
+        } else {
+            Algorithm::RS256
+        };
+        let pem = pem.as_bytes();
+        let known = EncodingKey::from_rsa_pem(pem)
+            .map(|key| (key, of_rsa))
+            .or_else(|_| EncodingKey::from_ec_pem(pem).map(|key| (key, Algorithm::ES256)))
+            .or_else(|_| EncodingKey::from_ed_pem(pem).map(|key| (key, Algorithm::EdDSA)));
+        let (key, algorithm) = known
+            .map_err(|_| "is not a private key in PEM of RSA, P-256 or Ed25519 (`openssl pkcs8 -topk8 -nocrypt` converts other forms)")?;
+        let mut header = Header::new(algorithm);
+        header.kid = options.key_id.map(str::to_owned);
+        if let Some(certificate) = options.certificate {
+            let certificate = CertificateDer::from_pem_slice(certificate.as_bytes())
+                .map_err(|_| "has a certificate that is not in PEM")?;
+            header.x5t_s256 = Some(URL_SAFE_NO_PAD.encode(Sha256::digest(&certificate)));
+        }
+        let signer = Self {
+            key,
+            header,
+            audience: options.audience.map(str::to_owned),
+        };
+        // A key of another curve is found out only by using it.
+        match signer.assertion("", "") {
+            Some(_) => Ok(signer),
+            None => Err("cannot sign: keys of elliptic curves must be of P-256 or Ed25519"),
+        }
+    }
+
+    /// An assertion that the client is `client_id`, for that audience unless the operator set
+    /// another; `None` if the key cannot sign.
+    pub(super) fn assertion(&self, client_id: &str, audience: &str) -> Option<String> {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
+        let claims = json!({
+            "iss": client_id, "sub": client_id, "aud": self.audience.as_deref().unwrap_or(audience),
+            "jti": text::random_id(), "iat": now, "exp": now + LIFETIME.as_secs(),
+        });
+        jsonwebtoken::encode(&self.header, &claims, &self.key).ok()
     }
 }

@@ -2,24 +2,27 @@
 //! 8693, or the on-behalf-of flow of Microsoft Entra, which is RFC 7523 section 2.1).
 //!
 //! No call falls back to another credential: without a user, or without a token, nothing is sent.
+//! The tokens are kept in this process alone, and each is asked for once at a time.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
+use lru::LruCache;
+use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
 use tokio::time::timeout;
 
-use super::access_token::AccessToken;
-use super::exchanged_tokens::{self, ExchangeFailure};
+use super::access_token::{AccessToken, Granted, seconds};
 use super::grant::Grant;
 use super::oauth_client::{ExchangeOptions, GrantKind, PartsDigest};
 use super::token_endpoint::{TokenEndpoint, TokenRefusal};
-use super::token_reply::{Granted, seconds};
 use crate::call_error::{CallError, SignInChallenge};
-use crate::caller::{Caller, ClientKey, SubjectToken};
-use crate::observe::call::note;
-use crate::observe::record::ExchangeRecord;
+use crate::caller::{Caller, ClientKey, SubjectToken, may_take_place};
+use crate::observe::call::{ExchangeRecord, note};
 use crate::outbound::breaker::{Breaker, Outcome};
 use crate::{observe, text};
 
@@ -171,28 +174,27 @@ impl TokenExchange {
             return Err(expired());
         }
         let started = Instant::now();
-        let (flight, is_cached) =
-            exchanged_tokens::find_or_begin(self.identity(caller), user, refused, || {
-                let (source, scope, subject) = (
-                    Arc::clone(&self.source),
-                    self.scope.clone(),
-                    Arc::clone(subject),
+        let (flight, is_cached) = find_or_begin(self.identity(caller), user, refused, || {
+            let (source, scope, subject) = (
+                Arc::clone(&self.source),
+                self.scope.clone(),
+                Arc::clone(subject),
+            );
+            // In a task of its own: a client that leaves does not end what others wait for.
+            let task =
+                tokio::spawn(
+                    async move { source.exchange(&subject, scope.as_deref(), user).await },
                 );
-                // In a task of its own: a client that leaves does not end what others wait for.
-                let task =
-                    tokio::spawn(
-                        async move { source.exchange(&subject, scope.as_deref(), user).await },
-                    );
-                async move {
-                    task.await.unwrap_or_else(|_| {
-                        Err(ExchangeFailure::OfEndpoint(CallError::Setting(
-                            "the exchange of the user's token failed inside this server".into(),
-                        )))
-                    })
-                }
-                .boxed()
-                .shared()
-            });
+            async move {
+                task.await.unwrap_or_else(|_| {
+                    Err(ExchangeFailure::OfEndpoint(CallError::Setting(
+                        "the exchange of the user's token failed inside this server".into(),
+                    )))
+                })
+            }
+            .boxed()
+            .shared()
+        });
         let outcome = flight.await;
         if let Some(metrics) = observe::metrics() {
             let judged = match &outcome {
@@ -366,5 +368,162 @@ fn sign_in(begin: &str, why: &str, challenge: Option<SignInChallenge>) -> CallEr
         sentence: format!("{begin}{why}; the user must sign in to this server again, or agree")
             .into(),
         challenge,
+    }
+}
+
+/// The tokens that are kept; the least recently used goes.
+const MAX_TOKENS: usize = 8192;
+/// Time for which a user whose token was refused gets the same answer.
+const REFUSAL_PAUSE: Duration = Duration::from_secs(15);
+
+/// An exchange that all calls for the same token wait for, and its outcome.
+pub(super) type Flight = Shared<BoxFuture<'static, Result<Arc<AccessToken>, ExchangeFailure>>>;
+
+/// Reason for which no token was given.
+#[derive(Clone)]
+pub(super) enum ExchangeFailure {
+    /// The endpoint refused the user, who can mend it.
+    OfUser {
+        /// The end of a sentence.
+        why: &'static str,
+        challenge: Option<SignInChallenge>,
+        at: Instant,
+    },
+    /// The operator must mend it.
+    OfEndpoint(CallError),
+}
+
+struct Exchanged {
+    user: ClientKey,
+    flight: Flight,
+}
+
+impl Exchanged {
+    /// Returns true if the entry can answer a call: its exchange is in progress, or its outcome
+    /// still counts.
+    fn is_useful(&self, refused: Option<&Arc<AccessToken>>) -> bool {
+        match self.flight.peek() {
+            None => true,
+            Some(Ok(token)) => {
+                token.is_good(Instant::now())
+                    && refused.is_none_or(|refused| !Arc::ptr_eq(refused, token))
+            }
+            Some(Err(ExchangeFailure::OfUser { at, .. })) => at.elapsed() < REFUSAL_PAUSE,
+            Some(Err(ExchangeFailure::OfEndpoint(_))) => false,
+        }
+    }
+}
+
+/// The tokens of this process, and how many of them each user has.
+struct ExchangedTokens {
+    tokens: LruCache<[u8; 32], Exchanged>,
+    by_user: HashMap<ClientKey, usize>,
+}
+
+static TOKENS: LazyLock<Mutex<ExchangedTokens>> = LazyLock::new(|| {
+    Mutex::new(ExchangedTokens {
+        tokens: LruCache::new(NonZeroUsize::new(MAX_TOKENS).unwrap_or(NonZeroUsize::MIN)),
+        by_user: HashMap::new(),
+    })
+});
+
+/// The exchange for that key, and whether it was there before; `begin` starts one. A user has at
+/// most half of the places that others leave free.
+pub(super) fn find_or_begin(
+    key: [u8; 32],
+    user: ClientKey,
+    refused: Option<&Arc<AccessToken>>,
+    begin: impl FnOnce() -> Flight,
+) -> (Flight, bool) {
+    let mut kept = TOKENS.lock();
+    if let Some(known) = kept.tokens.get(&key)
+        && known.is_useful(refused)
+    {
+        return (known.flight.clone(), true);
+    }
+    let flight = begin();
+    kept.insert(
+        key,
+        Exchanged {
+            user,
+            flight: flight.clone(),
+        },
+    );
+    (flight, false)
+}
+
+impl ExchangedTokens {
+    fn insert(&mut self, key: [u8; 32], exchanged: Exchanged) {
+        self.remove(&key);
+        let user = exchanged.user;
+        let own = self.by_user.get(&user).copied().unwrap_or_default();
+        if !may_take_place(own, self.tokens.len(), MAX_TOKENS) {
+            let oldest = if own > 0 {
+                let of_user = self
+                    .tokens
+                    .iter()
+                    .rev()
+                    .find(|(_, known)| known.user == user);
+                of_user.map(|(key, _)| *key)
+            } else {
+                self.tokens.peek_lru().map(|(key, _)| *key)
+            };
+            oldest.iter().for_each(|key| self.remove(key));
+        }
+        *self.by_user.entry(user).or_default() += 1;
+        self.tokens.push(key, exchanged);
+    }
+
+    fn remove(&mut self, key: &[u8; 32]) {
+        let Some(removed) = self.tokens.pop(key) else {
+            return;
+        };
+        if let Some(count) = self.by_user.get_mut(&removed.user) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_user.remove(&removed.user);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn pending() -> Flight {
+        std::future::pending().boxed().shared()
+    }
+
+    #[test]
+    fn one_user_leaves_places_for_others_and_the_oldest_goes() {
+        let mut kept = ExchangedTokens {
+            tokens: LruCache::new(NonZeroUsize::new(MAX_TOKENS).unwrap()),
+            by_user: HashMap::new(),
+        };
+        let insert = |kept: &mut ExchangedTokens, user: u64, number: u32| {
+            let mut key = [0; 32];
+            key[..8].copy_from_slice(&user.to_be_bytes());
+            key[8..12].copy_from_slice(&number.to_be_bytes());
+            let user = ClientKey(user);
+            kept.insert(
+                key,
+                Exchanged {
+                    user,
+                    flight: pending(),
+                },
+            );
+        };
+        for number in 0..20_000 {
+            insert(&mut kept, 1, number);
+        }
+        assert_eq!(kept.tokens.len(), MAX_TOKENS / 2);
+        for user in 2..20_000 {
+            insert(&mut kept, user, 0);
+        }
+        assert_eq!(kept.tokens.len(), MAX_TOKENS);
+        assert_eq!(kept.by_user.values().sum::<usize>(), MAX_TOKENS);
     }
 }

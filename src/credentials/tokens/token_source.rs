@@ -10,12 +10,11 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{sleep, timeout};
 
-use super::access_token::AccessToken;
+use super::access_token::{AccessToken, seconds};
 use super::grant::{Grant, TokenRequest};
 use super::stored_token::StoredToken;
 use super::token_endpoint::TokenEndpoint;
 use super::token_keeper::{FOLLOW_INTERVAL, TokenKeeper};
-use super::token_reply::seconds;
 use crate::call_error::CallError;
 use crate::{observe, text};
 

@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
-use super::stored_token::{StoredToken, TokenOwner, TokenRecord};
-use super::unsaved_tokens::UnsavedTokens;
+use super::stored_token::{StoredToken, TokenOwner, TokenRecord, UnsavedTokens};
 use crate::files::Folder;
 use crate::shared_state::keys::{OpenError, StateKeys};
 

@@ -32,7 +32,7 @@ use crate::mcp::connections::request_origin::{Asked, RequestOrigin};
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::observe::call::note;
-use crate::observe::outcome::CallOutcome;
+use crate::observe::metrics::labels::CallOutcome;
 use crate::outbound::request::Request;
 use crate::shared_state::state::SharedState;
 use crate::text;

@@ -24,7 +24,7 @@ use crate::annotate::Hint;
 use crate::caller::{Caller, may_take_place};
 use crate::observe;
 use crate::observe::call::note;
-use crate::observe::outcome::CallOutcome;
+use crate::observe::metrics::labels::CallOutcome;
 use crate::outbound::request::{Payload, Piece, Request};
 use crate::shared_state::cells::{Agreement, CellValue, Cells};
 use crate::shared_state::connection::StateUnavailable;
@@ -203,7 +203,7 @@ impl Links {
             };
             match self.keep(&name, ended.as_ref(), &question).await {
                 Ok(true) => {
-                    observe::approval::count("asked");
+                    observe::count_approval("asked");
                     return self.asked(call, &question).await;
                 }
                 Ok(false) => self.free_place(&question.id),
@@ -346,7 +346,7 @@ impl Links {
             .await?;
         if is_first {
             self.free_place(id);
-            observe::approval::record(&hex(&question_of(id)), approver, agrees);
+            observe::record_approval(&hex(&question_of(id)), approver, agrees);
         }
         Ok(is_first)
     }

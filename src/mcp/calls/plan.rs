@@ -19,7 +19,7 @@ use crate::mcp::meta_tools::{
 use crate::mcp::rights::{CallerRights, Rights};
 use crate::mcp::visible::{CatalogApi, View, VisibleApi, VisibleApis};
 use crate::observe::call::note;
-use crate::observe::outcome::CallOutcome;
+use crate::observe::metrics::labels::CallOutcome;
 use crate::outbound::request::Request;
 use crate::proxy::{CheckedArguments, OnMissingCredential};
 use crate::results::result_notes::NoteKind;

@@ -6,7 +6,7 @@ use rmcp::model::InputRequiredResult;
 
 use super::plan::OperationCall;
 use crate::observe::call::note;
-use crate::observe::outcome::CallOutcome;
+use crate::observe::metrics::labels::CallOutcome;
 use crate::results::tool_result::ToolResult;
 use crate::shared_state::cells::Agreement;
 use crate::text;

@@ -4,16 +4,14 @@
 //!
 //! # Adding a field of the audit log
 //!
-//! - A field of `CallRecord`, `Arrival` or `CalledOperation` in `observe/record.rs`, written by
+//! - A field of `CallRecord`, `Arrival` or `CalledOperation` in `observe/call.rs`, written by
 //!   `line` in `observe/call.rs`.
 //! - Its value is set with `note` where it becomes known; what is known at the start, by `arrival`
 //!   in `mcp/observed.rs` or `called_operation` in `api/mod.rs`.
 //! - A test in `tests/it/http/audit.rs`.
 
 pub(crate) mod line;
-pub(crate) mod options;
-mod refusals;
-mod writer;
+pub(crate) mod writer;
 
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -23,9 +21,8 @@ use aws_lc_rs::hmac;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use self::options::AuditOptions;
-use self::refusals::RefusalCounts;
-use self::writer::WriterTask;
+use self::line::RefusalCounts;
+use self::writer::{AuditOptions, WriterTask};
 use crate::text::hex;
 
 /// Lines that may wait for the disk.

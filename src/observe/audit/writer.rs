@@ -1,8 +1,9 @@
 //! The thread that writes the audit log: each line with one `write` to a file that is opened for
-//! appending, and a new file if it was renamed.
+//! appending, and a new file if it was renamed. The operator sets the file.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -10,8 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::options::AuditTarget;
-use super::refusals::RefusalCounts;
+use super::line::RefusalCounts;
 
 /// Interval at which the path is compared with the open file.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -245,4 +245,21 @@ pub(super) fn write_lines(
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
+}
+
+/// Destination of lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AuditTarget {
+    File(PathBuf),
+    Stdout,
+}
+
+/// The operator's settings for the audit log.
+#[derive(Debug, Clone)]
+pub(crate) struct AuditOptions {
+    pub(crate) target: AuditTarget,
+    /// The key of hashes; without one, a random one of this process.
+    pub(crate) key: Option<secrecy::SecretString>,
+    /// True if a call waits for its line, and is refused without it.
+    pub(crate) required: bool,
 }

@@ -1,17 +1,30 @@
-//! The task that sends spans to a collector: OTLP over HTTP with protobuf.
+//! The task that sends spans to a collector, as OTLP over HTTP with protobuf, and the queue in which
+//! they wait for it.
 
 use std::io::Write as _;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
 
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind as WireKind};
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, SpanFlags, Status};
+use prost::Message as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::options::TraceOptions;
-use super::otlp;
-use super::queue::{QueueItem, SpanQueue};
-use super::span::FinishedSpan;
-use crate::outbound::{self, HttpClient, OutboundOptions, http_client, is_loopback};
+use super::span::{AttributeValue, FinishedSpan, SpanKind, TraceContext};
+use crate::outbound;
+use crate::outbound::{HttpClient, OutboundOptions, http_client, is_loopback};
 
 /// Spans in one request.
 const MAX_BATCH: usize = 512;
@@ -102,7 +115,7 @@ impl Exporter {
     /// Sends a batch, again if that may help; spans that cannot be sent are lost.
     async fn send_batch(&self, batch: Vec<FinishedSpan>) {
         let count = batch.len();
-        let mut body = otlp::write_request(&self.options.resource, batch);
+        let mut body = write_request(&self.options.resource, batch);
         if self.options.gzip
             && let Ok(compressed) = compress(&body)
         {
@@ -185,7 +198,7 @@ impl Exporter {
         }
         match status {
             200..=299 => SendOutcome::Taken {
-                refused: otlp::refused_spans(&answer),
+                refused: refused_spans(&answer),
             },
             429 | 502 | 503 | 504 => SendOutcome::TryAgain {
                 after: after.map(Duration::from_secs),
@@ -211,4 +224,189 @@ fn compress(body: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     writer.write_all(body)?;
     writer.finish()
+}
+
+/// The message that carries these spans, as bytes.
+pub(super) fn write_request(resource: &[(String, String)], spans: Vec<FinishedSpan>) -> Vec<u8> {
+    let attributes = resource.iter();
+    let resource = Resource {
+        attributes: attributes
+            .map(|(name, value)| key_value(name, Value::StringValue(value.clone())))
+            .collect(),
+        ..Resource::default()
+    };
+    let scope = InstrumentationScope {
+        name: "openapi-mcp".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        ..InstrumentationScope::default()
+    };
+    let spans = ScopeSpans {
+        scope: Some(scope),
+        spans: spans.into_iter().map(span).collect(),
+        ..ScopeSpans::default()
+    };
+    let request = ExportTraceServiceRequest {
+        resource_spans: vec![ResourceSpans {
+            resource: Some(resource),
+            scope_spans: vec![spans],
+            ..ResourceSpans::default()
+        }],
+    };
+    request.encode_to_vec()
+}
+
+/// Returns the number of spans that the collector reports as refused.
+pub(super) fn refused_spans(response: &[u8]) -> usize {
+    let read = ExportTraceServiceResponse::decode(response).unwrap_or_default();
+    let refused = read
+        .partial_success
+        .map_or(0, |partial| partial.rejected_spans);
+    usize::try_from(refused).unwrap_or(0)
+}
+
+fn span(span: FinishedSpan) -> Span {
+    let FinishedSpan {
+        place,
+        kind,
+        name,
+        started,
+        duration,
+        attributes,
+        has_failed,
+    } = span;
+    let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let status = has_failed.then(|| Status {
+        code: StatusCode::Error.into(),
+        // A text could hold what the API or the client said.
+        message: String::new(),
+    });
+    let attributes = attributes.into_iter().map(|(name, value)| {
+        let value = match value {
+            AttributeValue::Text(text) => Value::StringValue(text.into_owned()),
+            AttributeValue::Number(number) => Value::IntValue(number),
+        };
+        key_value(name, value)
+    });
+    Span {
+        trace_id: place.trace_id.to_be_bytes().to_vec(),
+        span_id: place.span_id.to_be_bytes().to_vec(),
+        parent_span_id: place
+            .parent
+            .map(|id| id.to_be_bytes().to_vec())
+            .unwrap_or_default(),
+        trace_state: place.state.map(String::from).unwrap_or_default(),
+        flags: flags(place.is_sampled, place.has_remote_parent),
+        name,
+        kind: match kind {
+            SpanKind::Server => WireKind::Server,
+            SpanKind::Client => WireKind::Client,
+        }
+        .into(),
+        start_time_unix_nano: nanoseconds(started),
+        end_time_unix_nano: nanoseconds(started + duration),
+        attributes: attributes.collect(),
+        links: place.links.into_iter().map(link).collect(),
+        status,
+        ..Span::default()
+    }
+}
+
+fn link(context: TraceContext) -> Link {
+    Link {
+        trace_id: context.trace_id.to_be_bytes().to_vec(),
+        span_id: context.span_id.to_be_bytes().to_vec(),
+        trace_state: context.state.map(String::from).unwrap_or_default(),
+        flags: flags(context.is_sampled, true),
+        ..Link::default()
+    }
+}
+
+/// The flags of the trace, and whether what the span hangs on is in another process.
+fn flags(is_sampled: bool, is_remote: bool) -> u32 {
+    let remote = if is_remote {
+        SpanFlags::ContextIsRemoteMask as u32
+    } else {
+        0
+    };
+    u32::from(is_sampled) | SpanFlags::ContextHasIsRemoteMask as u32 | remote
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn key_value(name: &str, value: Value) -> KeyValue {
+    KeyValue {
+        key: name.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+        ..KeyValue::default()
+    }
+}
+
+/// Spans that wait at the most.
+const MAX_QUEUED_SPANS: usize = 2048;
+/// Time for which the end of the process waits for the last spans.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Item for the exporter.
+pub(super) enum QueueItem {
+    Span(Box<FinishedSpan>),
+    /// Send what there is, and answer then.
+    Flush(oneshot::Sender<()>),
+}
+
+/// The queue, as seen by those who fill it.
+#[derive(Clone)]
+pub(super) struct SpanQueue {
+    sender: mpsc::Sender<QueueItem>,
+    /// The process ends: nothing is waited for any more.
+    pub(super) ending: CancellationToken,
+    on_drop: fn(usize),
+    has_told: Arc<AtomicBool>,
+}
+
+impl SpanQueue {
+    /// The queue, and its end that the exporter reads.
+    pub(super) fn new(on_drop: fn(usize)) -> (Self, mpsc::Receiver<QueueItem>) {
+        let (sender, items) = mpsc::channel(MAX_QUEUED_SPANS);
+        let queue = Self {
+            sender,
+            ending: CancellationToken::new(),
+            on_drop,
+            has_told: Arc::default(),
+        };
+        (queue, items)
+    }
+
+    /// Takes a span, or drops it if there is no room, because calls do not wait for the exporter.
+    pub(super) fn push(&self, span: FinishedSpan) {
+        if self
+            .sender
+            .try_send(QueueItem::Span(Box::new(span)))
+            .is_err()
+        {
+            self.count_dropped(1, "the collector is slower than the calls");
+        }
+    }
+
+    /// Counts spans that are lost; the log says so once.
+    pub(super) fn count_dropped(&self, count: usize, why: &str) {
+        (self.on_drop)(count);
+        if !self.has_told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "spans are lost: {why}; this is said once, and openapi_mcp_spans_dropped_total counts them"
+            );
+        }
+    }
+
+    pub(super) async fn flush(&self) {
+        self.ending.cancel();
+        let (done, sent) = oneshot::channel();
+        let _ = tokio::time::timeout(FLUSH_TIMEOUT, async {
+            if self.sender.send(QueueItem::Flush(done)).await.is_ok() {
+                let _ = sent.await;
+            }
+        })
+        .await;
+    }
 }

@@ -13,21 +13,15 @@
     expect(dead_code, reason = "without an exporter, no span is made")
 )]
 
-pub(crate) mod context;
 #[cfg(feature = "otel")]
 mod exporter;
 pub(crate) mod options;
 #[cfg(feature = "otel")]
-mod otlp;
-mod queue;
-pub(crate) mod sampler;
 pub(crate) mod span;
 
-use self::context::TraceContext;
-use self::options::TraceOptions;
-use self::queue::SpanQueue;
-use self::sampler::Sampler;
-use self::span::{FinishedSpan, OpenSpan, SpanKind, SpanPlace};
+use self::exporter::SpanQueue;
+use self::options::{Sampler, TraceOptions};
+use self::span::{FinishedSpan, OpenSpan, SpanKind, SpanPlace, TraceContext};
 use crate::outbound::OutboundOptions;
 
 /// The contexts that a request of a client names.

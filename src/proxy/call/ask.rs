@@ -15,8 +15,7 @@ use url::Url;
 
 use super::{ApiProxy, Call};
 use crate::call_error::CallError;
-use crate::credentials::authenticator::CallAuthentication;
-use crate::credentials::injected::Injected;
+use crate::credentials::authenticator::{CallAuthentication, Injected};
 use crate::files::FilePlan;
 use crate::json::JsonObject;
 use crate::observe::call::note;

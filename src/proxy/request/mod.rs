@@ -31,7 +31,7 @@ pub(crate) use self::parameters::header;
 use self::parameters::{cookie, invalid_argument, path_value, query_pairs, whole_query};
 use self::target::{BaseUrl, PathValue, TargetError};
 use crate::call_error::CallError;
-use crate::credentials::injected::{Injected, same_key};
+use crate::credentials::authenticator::{Injected, same_key};
 use crate::json::JsonObject;
 use crate::outbound::request::{Payload, Request};
 use crate::spec::media_type::essence;

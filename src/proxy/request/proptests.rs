@@ -10,7 +10,7 @@ use url::Url;
 use super::target::BaseUrl;
 use super::{ExpectedReply, RequestTemplate, build};
 use crate::call_error::CallError;
-use crate::credentials::injected::Injected;
+use crate::credentials::authenticator::Injected;
 use crate::json::JsonObject;
 use crate::outbound::request::Request;
 use crate::spec::{Document, operations};

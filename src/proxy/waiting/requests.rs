@@ -7,7 +7,7 @@ use url::Url;
 use super::handle::WaitState;
 use super::status::{RESOURCE_LOCATION, StatusBody, StatusKind, header_url, settings};
 use super::status_url::{StatusUrl, UrlRefusal, path_and_query};
-use crate::credentials::injected::same_key;
+use crate::credentials::authenticator::same_key;
 use crate::json::JsonObject;
 use crate::proxy::call::Call;
 use crate::results::Reply;

@@ -1,23 +1,32 @@
 //! One connection of a client: how hyper serves it, and when it is ended although it is open.
+//!
+//! It ends if nothing moves: no request comes whole, or an answer is never taken. hyper would limit
+//! only the time for headers of HTTP/1; a connection of HTTP/2 that answers pings would stay for as
+//! long as its client likes. hyper has no time limits for the first bytes of a connection, which
+//! distinguish HTTP/1 from HTTP/2, and for a client that does not read its answer.
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::future::Future;
+use std::io;
+use std::io::IoSlice;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, HeaderValue, Version, header};
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use tokio::io::{AsyncRead, AsyncWrite};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::activity::{Activity, Working};
 use super::front::Front;
-use super::idle_timeout::IdleTimeout;
 use crate::caller::Peer;
 
 /// Settings with which every connection is served.
@@ -178,4 +187,271 @@ fn connection_builder() -> Builder<TokioExecutor> {
         .initial_stream_window_size(HTTP2_WINDOW)
         .keep_alive_interval(Some(Duration::from_secs(30)));
     builder
+}
+
+/// Time for which a connection may be without a request with complete headers.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time for which an answer may make no progress. Streams that wait for changes send a comment
+/// every 15 s.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Writes of together so many bytes are a part of an answer, and not the small talk of HTTP/2.
+const MIN_PROGRESS_BYTES: usize = 4 << 10;
+
+/// Activity of a connection.
+#[derive(Clone)]
+pub(crate) struct Activity(Arc<Mutex<ActivityState>>);
+
+struct ActivityState {
+    /// Requests that are being worked on: their own limits of time hold.
+    working: usize,
+    /// Answers that are on their way.
+    answering: usize,
+    moved: Instant,
+    /// Bytes since then.
+    written: usize,
+}
+
+impl Activity {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(ActivityState {
+            working: 0,
+            answering: 0,
+            moved: Instant::now(),
+            written: 0,
+        })))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut ActivityState)) {
+        let mut state = self.0.lock();
+        state.moved = Instant::now();
+        state.written = 0;
+        change(&mut state);
+    }
+
+    /// The client has taken some bytes: what hyper holds of an answer is on its way after the
+    /// answer's end as well.
+    pub(crate) fn wrote(&self, count: usize) {
+        let mut state = self.0.lock();
+        state.written += count;
+        if state.written >= MIN_PROGRESS_BYTES {
+            state.moved = Instant::now();
+            state.written = 0;
+        }
+    }
+
+    /// A request has come; it is worked on until the value is dropped.
+    pub(crate) fn working(&self) -> Working {
+        self.change(|state| state.working += 1);
+        Working(self.clone())
+    }
+
+    /// The body of an answer, watched on its way.
+    pub(crate) fn watch(&self, body: Body) -> Body {
+        self.change(|state| state.answering += 1);
+        Body::new(Watched {
+            body,
+            activity: self.clone(),
+        })
+    }
+
+    /// Waits until there was no progress for too long.
+    pub(crate) async fn stalled(&self) {
+        loop {
+            let end = {
+                let state = self.0.lock();
+                let timeout = if state.answering > 0 {
+                    ANSWER_TIMEOUT
+                } else {
+                    IDLE_TIMEOUT
+                };
+                (state.working == 0).then(|| state.moved + timeout)
+            };
+            match end {
+                Some(end) if end <= Instant::now() => return,
+                Some(end) => sleep_until(end).await,
+                // Work in progress ends by itself; the end need not be noticed at once.
+                None => sleep_until(Instant::now() + IDLE_TIMEOUT).await,
+            }
+        }
+    }
+}
+
+/// A request that is being worked on.
+pub(crate) struct Working(Activity);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.change(|state| state.working -= 1);
+    }
+}
+
+struct Watched {
+    body: Body,
+    activity: Activity,
+}
+
+impl HttpBody for Watched {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if polled.is_ready() {
+            self.activity.change(|_| {});
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.activity.change(|state| state.answering -= 1);
+    }
+}
+
+/// Time limit of the first bytes, and of reading [`MIN_READ_BYTES`] bytes of an answer.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// hyper-util decides by the connection preface of HTTP/2, which has this many bytes (RFC 9113
+/// section 3.4).
+const PREFACE: usize = 24;
+/// Less than this within the time is next to nothing.
+const MIN_READ_BYTES: usize = 16 << 10;
+
+/// Ends a connection with an error if the peer is too slow.
+pub(crate) struct IdleTimeout<S> {
+    inner: S,
+    /// Timer that runs until enough was read.
+    opening: Option<Pin<Box<Sleep>>>,
+    read: usize,
+    /// While a write waits, and what was taken since.
+    stalled: Option<(Pin<Box<Sleep>>, usize)>,
+    activity: Activity,
+}
+
+impl<S> IdleTimeout<S> {
+    pub(crate) fn new(inner: S, activity: Activity) -> Self {
+        Self {
+            inner,
+            activity,
+            opening: None,
+            read: 0,
+            stalled: None,
+        }
+    }
+
+    fn waits<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        let (timer, _) = self
+            .stalled
+            .get_or_insert_with(|| (Box::pin(sleep(READ_TIMEOUT)), 0));
+        timer
+            .as_mut()
+            .poll(context)
+            .map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn took(&mut self, count: usize) {
+        self.activity.wrote(count);
+        if let Some((_, taken)) = &mut self.stalled {
+            *taken += count;
+            if *taken >= MIN_READ_BYTES {
+                self.stalled = None;
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for IdleTimeout<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.inner).poll_read(context, buffer);
+        if self.read >= PREFACE {
+            return polled;
+        }
+        if polled.is_ready() {
+            self.read += buffer.filled().len() - before;
+            if self.read >= PREFACE {
+                self.opening = None;
+            }
+            return polled;
+        }
+        let timer = self
+            .opening
+            .get_or_insert_with(|| Box::pin(sleep(READ_TIMEOUT)));
+        timer
+            .as_mut()
+            .poll(context)
+            .map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeout<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match Pin::new(&mut self.inner).poll_write(context, buffer) {
+            Poll::Pending => self.waits(context),
+            ready @ Poll::Ready(_) => {
+                if let Poll::Ready(Ok(count)) = ready {
+                    self.took(count);
+                }
+                ready
+            }
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match Pin::new(&mut self.inner).poll_write_vectored(context, buffers) {
+            Poll::Pending => self.waits(context),
+            ready @ Poll::Ready(_) => {
+                if let Poll::Ready(Ok(count)) = ready {
+                    self.took(count);
+                }
+                ready
+            }
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match Pin::new(&mut self.inner).poll_flush(context) {
+            Poll::Pending => self.waits(context),
+            ready @ Poll::Ready(_) => {
+                // Everything was taken.
+                self.stalled = None;
+                ready
+            }
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match Pin::new(&mut self.inner).poll_shutdown(context) {
+            Poll::Pending => self.waits(context),
+            ready @ Poll::Ready(_) => ready,
+        }
+    }
 }

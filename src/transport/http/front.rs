@@ -18,9 +18,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
 use super::body::{BodyMemory, receive_body};
-use super::cors::guard;
 use super::event_stream::{self, HttpAnswer};
-use super::host::Allowed;
+use super::host_and_origin::{Allowed, guard};
 use super::page::asks_for_page;
 use super::rules::{self, HeadRefusal};
 use super::sessions::{SESSION_ID_HEADER, Sessions, UsedSession};

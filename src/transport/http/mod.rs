@@ -7,17 +7,13 @@
 //! using `axum::serve`, which sets no timer, so that the time limit on headers would have no
 //! effect.
 
-pub(crate) mod activity;
 pub(crate) mod approve;
 mod body;
 mod connection;
-mod cors;
 mod event_stream;
 mod front;
-pub(crate) mod health;
-pub(crate) mod host;
-pub(crate) mod idle_timeout;
-mod metrics_page;
+pub(crate) mod host_and_origin;
+pub(crate) mod monitoring;
 pub(crate) mod page;
 mod router;
 mod rules;
@@ -39,9 +35,8 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use self::connection::Connections;
-use self::health::Health;
-pub(crate) use self::host::Allowed;
-use self::metrics_page::MetricsConnections;
+pub(crate) use self::host_and_origin::Allowed;
+use self::monitoring::{Health, MetricsConnections};
 use self::page::{PageKind, PageOptions, ServedPage, SignIn};
 pub(crate) use self::tls::Tls;
 use crate::admission::ClientAdmission;
@@ -49,8 +44,7 @@ pub(crate) use crate::admission::introspection::IntrospectionOptions;
 pub(crate) use crate::admission::jwt::OauthOptions;
 pub(crate) use crate::admission::limits::Limits;
 use crate::admission::limits::RateLimit;
-pub(crate) use crate::admission::named_token::NamedToken;
-pub(crate) use crate::admission::static_token::StaticToken;
+pub(crate) use crate::admission::static_token::{NamedToken, StaticToken};
 pub(crate) use crate::admission::{AccessOptions, verify_once};
 use crate::caller::Peer;
 pub(crate) use crate::caller::client_grant::ToolScopes;
@@ -205,7 +199,7 @@ pub async fn serve(
 
 /// Serves metrics and the health pages on a listener of their own.
 pub(crate) async fn serve_metrics(listener: TcpListener, server: McpServer, allowed: Allowed) {
-    let router = metrics_page::router(Health::new(server), allowed);
+    let router = monitoring::router(Health::new(server), allowed);
     let mut exhausted = ExhaustedLog::default();
     let mut connections = MetricsConnections::new(router);
     loop {

@@ -3,10 +3,10 @@
 //! # Adding a route beside `/mcp`
 //!
 //! - For clients: `router` in `transport/http/router.rs`, before the layer of authentication.
-//! - For all clients: merged last, as `/healthz` in `transport/http/health.rs` is.
+//! - For all clients: merged last, as `/healthz` in `transport/http/monitoring.rs` is.
 //! - For those who have a URL: merged last, behind checks of its own, as in
 //!   `transport/http/stored_files.rs` and `transport/http/approve/mod.rs`.
-//! - For operators: `router` in `transport/http/metrics_page.rs`, which has a listener of its own.
+//! - For operators: `router` in `transport/http/monitoring.rs`, which has a listener of its own.
 
 use std::sync::Arc;
 
@@ -17,10 +17,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::approve::{self, ApprovalRoute};
 use super::body::BodyMemory;
-use super::cors::guard_routes;
 use super::front::{Front, McpFront};
-use super::health::Health;
-use super::host::Allowed;
+use super::host_and_origin::{Allowed, guard_routes};
+use super::monitoring::Health;
 use super::page::{ServedPage, serve_page};
 use super::sessions::Sessions;
 use super::{HttpOptions, stored_files};

@@ -17,8 +17,7 @@ use futures_util::stream::try_unfold;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, Take};
 
-use super::cors::refuse_foreign;
-use super::host::Allowed;
+use super::host_and_origin::{Allowed, refuse_foreign};
 use crate::admission::ClientAdmission;
 use crate::files::{FILES_PATH, FileDownload, FileStore};
 

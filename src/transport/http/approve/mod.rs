@@ -19,8 +19,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 use url::Url;
 
-use super::cors::refuse_foreign;
-use super::host::Allowed;
+use super::host_and_origin::{Allowed, refuse_foreign};
 use super::page::ServedPage;
 use crate::admission::ClientAdmission;
 use crate::mcp::calls::by_link::{APPROVE_PATH, Links};

@@ -1,30 +1,30 @@
-//! MCP over standard input and output: one client, the one that started this process.
-
-pub(crate) mod lines;
-mod output;
+//! MCP over standard input and output: one client, the one that started this process. Lines are read
+//! in bounded memory, and written whole, one after the other, by one task.
 
 use std::future::Future;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::{Buf as _, BytesMut};
 use rmcp::transport::stdio_pipes;
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use self::lines::{Line, Lines};
-use self::output::{OutputState, OutputStream};
+use super::http::approve::open_listener;
 use crate::caller::client_grant::NO_TOKEN;
 use crate::mcp::connections::connection::Connection;
-use crate::mcp::connections::outbox::{OutMessage, Outbox};
+use crate::mcp::connections::outbox::{OutMessage, OutMessages, Outbox};
 use crate::mcp::connections::request_origin::RequestOrigin;
 use crate::mcp::connections::subscription::report_changes;
 use crate::mcp::dispatch::Answered;
 use crate::mcp::protocol::message::{McpRequest, Message, Method};
-use crate::mcp::protocol::unreadable::{self, Unreadable};
+use crate::mcp::protocol::unreadable;
+use crate::mcp::protocol::unreadable::Unreadable;
 use crate::mcp::{McpServer, drain_calls, observed};
-use crate::transport::http::approve::open_listener;
 
 /// Serves until standard input ends, `stop` is cancelled, or standard output is closed by its
 /// reader. In the first two cases, requests in flight are answered first.
@@ -253,5 +253,217 @@ impl StdioClient {
             answer,
             Some(self.server.calls().token()),
         ));
+    }
+}
+
+/// The longest line that is kept: 16 MiB, as much as clients take.
+const MAX_LINE_BYTES: usize = 16 << 20;
+/// Number of bytes that are read at once: the capacity of a pipe.
+const PIECE: usize = 64 << 10;
+
+/// A line, without its end.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Line {
+    /// All of it.
+    Whole(BytesMut),
+    /// Nothing of it, because it has more than so many bytes.
+    TooLong(usize),
+}
+
+/// Reads lines.
+pub(crate) struct Lines<R> {
+    inner: R,
+    max_bytes: usize,
+    buffer: BytesMut,
+    /// Number of bytes of the buffer that are known to contain no end of a line.
+    searched: usize,
+    /// True within a line that is too long already.
+    is_skipping: bool,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(crate) fn new(inner: R) -> Self {
+        Self {
+            inner,
+            max_bytes: MAX_LINE_BYTES,
+            buffer: BytesMut::new(),
+            searched: 0,
+            is_skipping: false,
+        }
+    }
+
+    /// Reads the next line; the text after the last end of a line is one too. Dropping the future
+    /// loses nothing.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            let unseen = self.buffer.get(self.searched..).unwrap_or_default();
+            if let Some(at) = memchr::memchr(b'\n', unseen) {
+                let line = self.buffer.split_to(self.searched + at);
+                self.buffer.advance(1);
+                return Ok(Some(self.ended(line)));
+            }
+            self.searched = self.buffer.len();
+            if self.is_skipping || self.buffer.len() > self.max_bytes {
+                self.is_skipping = true;
+                self.searched = 0;
+                self.buffer = BytesMut::new();
+            }
+            self.buffer.reserve(PIECE);
+            if self.inner.read_buf(&mut self.buffer).await? == 0 {
+                if self.buffer.is_empty() && !self.is_skipping {
+                    return Ok(None);
+                }
+                let rest = std::mem::take(&mut self.buffer);
+                return Ok(Some(self.ended(rest)));
+            }
+        }
+    }
+
+    fn ended(&mut self, line: BytesMut) -> Line {
+        self.searched = 0;
+        if std::mem::take(&mut self.is_skipping) {
+            Line::TooLong(self.max_bytes)
+        } else {
+            Line::Whole(line)
+        }
+    }
+}
+
+/// Number of bytes of unread answers above which no more input is read.
+const MAX_BACKLOG_BYTES: usize = 64 << 20;
+
+pub(crate) type OutputStream = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// State of the output.
+#[derive(Clone, Default)]
+pub(super) struct OutputState(Arc<SharedOutput>);
+
+#[derive(Default)]
+struct SharedOutput {
+    /// Bytes that wait to be written.
+    backlog: AtomicUsize,
+    room: Notify,
+    /// Cancelled once a write has failed.
+    broken: CancellationToken,
+    /// Reason for which the first write failed.
+    failure: OnceLock<(io::ErrorKind, String)>,
+}
+
+impl OutputState {
+    /// Counts bytes that are going to be sent.
+    pub(super) fn add(&self, bytes: usize) {
+        self.0.backlog.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Waits until the client takes its answers: who sends more and reads nothing must not fill our
+    /// memory.
+    pub(super) async fn has_room(&self) {
+        while self.0.backlog.load(Ordering::Relaxed) > MAX_BACKLOG_BYTES {
+            self.0.room.notified().await;
+        }
+    }
+
+    /// Waits until a write has failed.
+    pub(super) async fn broken(&self) {
+        self.0.broken.cancelled().await;
+    }
+
+    /// Returns the reason for which the first write failed, if one did.
+    pub(super) fn failure(&self) -> Option<&(io::ErrorKind, String)> {
+        self.0.failure.get()
+    }
+
+    /// Writes messages, each as a line, until there are no more or a write fails. Answers count as
+    /// bytes of the backlog.
+    pub(super) async fn write_lines(self, mut messages: OutMessages, mut stdout: OutputStream) {
+        while let Some(message) = messages.recv().await {
+            let is_answer = matches!(message, OutMessage::Answer(..));
+            let Some((mut line, _in_flight)) = message.into_text() else {
+                continue;
+            };
+            line.push(b'\n');
+            let written = async {
+                stdout.write_all(&line).await?;
+                stdout.flush().await
+            }
+            .await;
+            if is_answer {
+                self.0.backlog.fetch_sub(line.len() - 1, Ordering::Relaxed);
+                self.0.room.notify_one();
+            }
+            if let Err(error) = written {
+                self.0
+                    .failure
+                    .get_or_init(|| (error.kind(), error.to_string()));
+                self.0.broken.cancel();
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(pieces: &[&str], max_bytes: usize) -> Vec<String> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let mut builder = tokio_test_reader(pieces);
+        builder.max_bytes = max_bytes;
+        let mut found = Vec::new();
+        while let Some(line) = runtime.block_on(builder.next()).unwrap() {
+            found.push(match line {
+                Line::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
+                Line::TooLong(max_bytes) => format!("more than {max_bytes}"),
+            });
+        }
+        found
+    }
+
+    /// A reader that gives one piece at a time.
+    fn tokio_test_reader(pieces: &[&str]) -> Lines<impl AsyncRead + Unpin + use<>> {
+        struct Pieces(std::collections::VecDeque<Vec<u8>>);
+        impl AsyncRead for Pieces {
+            fn poll_read(
+                mut self: std::pin::Pin<&mut Self>,
+                _: &mut std::task::Context<'_>,
+                buffer: &mut tokio::io::ReadBuf<'_>,
+            ) -> std::task::Poll<io::Result<()>> {
+                if let Some(piece) = self.0.pop_front() {
+                    buffer.put_slice(&piece);
+                }
+                std::task::Poll::Ready(Ok(()))
+            }
+        }
+        Lines::new(Pieces(
+            pieces
+                .iter()
+                .map(|piece| piece.as_bytes().to_vec())
+                .collect(),
+        ))
+    }
+
+    #[test]
+    fn lines_come_whole_however_they_were_cut() {
+        assert_eq!(
+            lines(&["a\nb", "c\n\nd\ne", "f"], 100),
+            ["a", "bc", "", "d", "ef"]
+        );
+        assert_eq!(lines(&["one\n"], 100), ["one"]);
+        assert_eq!(lines(&[], 100), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_skipped_and_counts() {
+        let long = "x".repeat(600);
+        let pieces = ["ok\nhead", &long, &long, "tail\nnext\n"];
+        assert_eq!(lines(&pieces, 1000), ["ok", "more than 1000", "next"]);
+        assert_eq!(
+            lines(&["head", &long, &long], 1000),
+            ["more than 1000"],
+            "a last line without an end may be too long as well"
+        );
     }
 }
