@@ -1,15 +1,16 @@
-//! Messages of clients, JSON-RPC 2.0 objects, each read in one pass.
-
-use std::fmt;
+//! Messages of clients, JSON-RPC 2.0 objects. A message is read member by member, so that a member
+//! that is there twice is seen.
 
 use foldhash::HashSet;
 use rmcp::model::{ClientCapabilities, ErrorData, MetaObject, RequestId, RequestMetaObject};
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::unreadable::{REPEATED, Unreadable};
+use super::unreadable::{DEEP, NOT_A_REQUEST, REPEATED, RESERVED, Unreadable};
 use crate::json::{self, JsonObject};
+use crate::observe::metrics::TOOLS_CALL;
+use crate::spec::node::Node;
 
 const PROTOCOL_VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -81,28 +82,44 @@ pub(crate) enum Arguments {
     Malformed,
 }
 
+impl Arguments {
+    fn read(node: Node<'_>) -> Result<Self, &'static str> {
+        let Some(members) = node.members() else {
+            return Ok(if is_null(node) {
+                Self::None
+            } else {
+                Self::Malformed
+            });
+        };
+        let mut arguments = JsonObject::new();
+        for (key, node) in members {
+            if arguments
+                .insert(key.into_owned(), value_of(node)?)
+                .is_some()
+            {
+                return Err(REPEATED);
+            }
+        }
+        Ok(Self::Object(arguments))
+    }
+}
+
+fn is_null(node: Node<'_>) -> bool {
+    node.text().trim_end() == "null"
+}
+
 impl Message {
     /// Reads the text of a message.
     ///
     /// # Errors
     /// The answer to a text that is not a message (JSON-RPC 2.0 section 5.1).
     pub(crate) fn read(text: &[u8]) -> Result<Self, Unreadable> {
-        if !json::is_plain(text) {
-            return Err(Unreadable::of_reserved_key(text));
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        if serde_json::from_str::<IgnoredAny>(text).is_err() {
+            return Err(Unreadable::not_json());
         }
-        let read = || {
-            let text = std::str::from_utf8(text)
-                .map_err(|error| serde_json::Error::custom(error.to_string()))?;
-            let mut deserializer = serde_json::Deserializer::from_str(text);
-            let members = deserializer.deserialize_map(MembersVisitor)?;
-            deserializer.end()?;
-            Ok(members)
-        };
-        let members =
-            read().map_err(|error: serde_json::Error| Unreadable::of_text(text, &error))?;
-        members
-            .into_message()
-            .map_err(|id| Unreadable::of_request(text, id.as_ref()))
+        let members = Members::read(text).ok_or_else(Unreadable::no_object)?;
+        members.message(text).map_err(|why| members.refusal(why))
     }
 }
 
@@ -146,6 +163,36 @@ impl Method {
 }
 
 impl RequestParameters {
+    fn read(node: Node<'_>) -> Result<Self, &'static str> {
+        let mut parameters = Self::default();
+        let Some(members) = node.members() else {
+            parameters.is_malformed = !is_null(node);
+            return Ok(parameters);
+        };
+        let (mut arguments, mut meta) = (None, None);
+        for (key, node) in members {
+            let is_first = match &*key {
+                "name" => parameters.name.replace(value_of(node)?).is_none(),
+                "arguments" => arguments.replace(Arguments::read(node)?).is_none(),
+                "_meta" => meta.replace(Arguments::read(node)?).is_none(),
+                _ => {
+                    let rest = &mut parameters.rest;
+                    rest.insert(key.into_owned(), value_of(node)?).is_none()
+                }
+            };
+            if !is_first {
+                return Err(REPEATED);
+            }
+        }
+        parameters.arguments = arguments.unwrap_or_default();
+        match meta.unwrap_or_default() {
+            Arguments::None => {}
+            Arguments::Object(members) => parameters.meta = RequestMetaObject(MetaObject(members)),
+            Arguments::Malformed => parameters.is_malformed = true,
+        }
+        Ok(parameters)
+    }
+
     /// The parameters without their metadata, as they came.
     pub(crate) fn into_value(self) -> Value {
         let mut members = self.rest;
@@ -207,51 +254,116 @@ impl RequestParameters {
 
 /// The members of a message that JSON-RPC and MCP define.
 #[derive(Default)]
-struct Members {
-    jsonrpc: Option<Value>,
-    id: Option<Value>,
-    method: Option<Value>,
-    params: Option<RequestParameters>,
-    result: Option<Value>,
-    error: Option<Value>,
+struct Members<'t> {
+    jsonrpc: Option<Node<'t>>,
+    id: Option<Node<'t>>,
+    method: Option<Node<'t>>,
+    params: Option<Node<'t>>,
+    result: Option<Node<'t>>,
+    error: Option<Node<'t>>,
+    /// True if any member is there twice: another reader might take the other one.
+    is_repeated: bool,
 }
 
-impl Members {
-    /// The message; else the identifier of a request that is not valid, or nothing if no answer may
-    /// be given.
-    fn into_message(self) -> Result<Message, Option<Value>> {
-        let is_valid = self.jsonrpc.as_ref().and_then(Value::as_str) == Some("2.0");
-        let is_answer = self.result.is_some() || self.error.is_some();
-        match (self.method, self.id) {
-            (None, id) if is_answer => match (id.filter(|_| is_valid), self.result, self.error) {
-                (Some(id), Some(result), None) => Ok(Message::Answer(ClientAnswer {
-                    id,
-                    outcome: Ok(result),
-                })),
-                (Some(id), _, Some(error)) => Ok(Message::Answer(ClientAnswer {
-                    id,
-                    outcome: Err(error),
-                })),
-                _ => Err(None),
-            },
-            (Some(Value::String(method)), None) if is_valid => {
-                Ok(Message::Notification(McpNotification {
-                    method,
-                    parameters: self.params.unwrap_or_default(),
-                }))
+impl<'t> Members<'t> {
+    /// The members of a JSON text; `None` if it is not an object.
+    fn read(text: &'t str) -> Option<Self> {
+        let mut members = Self::default();
+        let mut unknown = HashSet::default();
+        for (key, node) in Node::new(text).members()? {
+            let known = match &*key {
+                "jsonrpc" => &mut members.jsonrpc,
+                "id" => &mut members.id,
+                "method" => &mut members.method,
+                "params" => &mut members.params,
+                "result" => &mut members.result,
+                "error" => &mut members.error,
+                _ => {
+                    members.is_repeated |= !unknown.insert(key);
+                    continue;
+                }
+            };
+            if known.replace(node).is_some() {
+                members.is_repeated = true;
+                if key == "id" {
+                    // It is unknown which one is meant.
+                    members.id = Some(Node::new("null"));
+                }
             }
-            (Some(_), None) => Err(None),
-            (Some(Value::String(method)), Some(id)) => match request_id(&id).filter(|_| is_valid) {
-                Some(id) => Ok(Message::Request(McpRequest {
-                    id,
-                    method: Method::of_name(&method),
-                    parameters: self.params.unwrap_or_default(),
-                })),
-                None => Err(Some(id)),
-            },
-            (_, id) => Err(Some(id.unwrap_or_default())),
+        }
+        Some(members)
+    }
+
+    /// The message.
+    ///
+    /// # Errors
+    /// Why it is not valid.
+    fn message(&self, text: &str) -> Result<Message, &'static str> {
+        if !json::is_plain(text.as_bytes()) {
+            return Err(RESERVED);
+        }
+        let is_valid = self.jsonrpc.and_then(Node::string).as_deref() == Some("2.0");
+        if self.is_repeated {
+            return Err(REPEATED);
+        }
+        if !is_valid {
+            return Err(NOT_A_REQUEST);
+        }
+        let Some(method) = self.method else {
+            let outcome = match (self.result, self.error) {
+                (_, Some(error)) => Err(value_of(error)?),
+                (Some(result), None) => Ok(value_of(result)?),
+                (None, None) => return Err(NOT_A_REQUEST),
+            };
+            let id = value_of(self.id.ok_or(NOT_A_REQUEST)?)?;
+            return Ok(Message::Answer(ClientAnswer { id, outcome }));
+        };
+        let method = method.string().ok_or(NOT_A_REQUEST)?;
+        let parameters = match self.params {
+            Some(params) => RequestParameters::read(params)?,
+            None => RequestParameters::default(),
+        };
+        let Some(id) = self.id else {
+            return Ok(Message::Notification(McpNotification {
+                method: method.into_owned(),
+                parameters,
+            }));
+        };
+        let number = id.text().parse().map(RequestId::Number).ok();
+        let id = match number {
+            Some(id) => id,
+            None => request_id(&value_of(id)?).ok_or(NOT_A_REQUEST)?,
+        };
+        Ok(Message::Request(McpRequest {
+            id,
+            method: Method::of_name(&method),
+            parameters,
+        }))
+    }
+
+    /// The refusal of a message. Notifications and answers are not answered.
+    fn refusal(&self, why: &str) -> Unreadable {
+        let is_request = match self.method {
+            Some(_) => self.id.is_some(),
+            None => self.result.is_none() && self.error.is_none(),
+        };
+        let method = self.method.and_then(Node::string);
+        Unreadable {
+            answer: is_request.then(|| Unreadable::answer(self.id, why)),
+            is_call: is_request && method.as_deref() == Some(TOOLS_CALL),
         }
     }
+}
+
+/// The value of a member.
+///
+/// # Errors
+/// Why there is none.
+fn value_of(node: Node<'_>) -> Result<Value, &'static str> {
+    serde_json::from_str(node.text()).map_err(|error| {
+        let is_deep = error.to_string().contains("recursion limit");
+        if is_deep { DEEP } else { NOT_A_REQUEST }
+    })
 }
 
 /// An identifier: a text, or an integer of 64 bits, which some clients write with a fraction of
@@ -272,204 +384,4 @@ fn whole_number(number: &str) -> Option<i64> {
     let (whole, fraction) = number.split_once('.')?;
     let is_whole = fraction.bytes().all(|digit| digit == b'0');
     is_whole.then(|| whole.parse().ok()).flatten()
-}
-
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-        let mut members = Members::default();
-        let mut unknown = HashSet::default();
-        while let Some(key) = map.next_key_seed(KeySeed([
-            "jsonrpc", "id", "method", "params", "result", "error",
-        ]))? {
-            match key {
-                Ok(0) => set_once(&mut members.jsonrpc, map.next_value()?)?,
-                Ok(1) => set_once(&mut members.id, map.next_value()?)?,
-                Ok(2) => set_once(&mut members.method, map.next_value()?)?,
-                Ok(3) => set_once(&mut members.params, map.next_value_seed(ParametersVisitor)?)?,
-                Ok(4) => set_once(&mut members.result, map.next_value()?)?,
-                Ok(5) => set_once(&mut members.error, map.next_value()?)?,
-                Ok(_) => drop(map.next_value::<Value>()?),
-                Err(key) => {
-                    drop(map.next_value::<Value>()?);
-                    if !unknown.insert(key) {
-                        return Err(A::Error::custom(REPEATED));
-                    }
-                }
-            }
-        }
-        Ok(members)
-    }
-}
-
-/// Sets a member that is there once: another reader might take the other one.
-fn set_once<T, E: Error>(member: &mut Option<T>, value: T) -> Result<(), E> {
-    match member.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(E::custom(REPEATED)),
-    }
-}
-
-/// Reads a key: its index among these names, or the key itself.
-struct KeySeed<const N: usize>([&'static str; N]);
-
-impl<'de, const N: usize> DeserializeSeed<'de> for KeySeed<N> {
-    type Value = Result<usize, String>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_identifier(self)
-    }
-}
-
-impl<const N: usize> Visitor<'_> for KeySeed<N> {
-    type Value = Result<usize, String>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a key")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self
-            .0
-            .iter()
-            .position(|name| *name == key)
-            .ok_or_else(|| key.to_owned()))
-    }
-}
-
-/// The key of a number whose digits are kept. [`json::is_plain`] refuses texts with such a key.
-const NUMBER_KEY: &str = "$serde_json::private::Number";
-
-/// The methods of a visitor for values that are not objects, which are read to their end.
-macro_rules! visit_no_object {
-    ($null:expr, $other:expr) => {
-        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-            Ok($other)
-        }
-
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok($other)
-        }
-
-        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-            Ok($other)
-        }
-
-        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-            Ok($other)
-        }
-
-        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-            Ok($other)
-        }
-
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok($null)
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-            while items.next_element::<Value>()?.is_some() {}
-            Ok($other)
-        }
-    };
-}
-
-struct ParametersVisitor;
-
-impl<'de> DeserializeSeed<'de> for ParametersVisitor {
-    type Value = RequestParameters;
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> Result<RequestParameters, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-fn malformed_parameters() -> RequestParameters {
-    RequestParameters {
-        is_malformed: true,
-        ..RequestParameters::default()
-    }
-}
-
-impl<'de> Visitor<'de> for ParametersVisitor {
-    type Value = RequestParameters;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("parameters")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RequestParameters, A::Error> {
-        let mut parameters = RequestParameters::default();
-        let (mut arguments, mut meta) = (None, None);
-        while let Some(key) =
-            map.next_key_seed(KeySeed(["name", "arguments", "_meta", NUMBER_KEY]))?
-        {
-            match key {
-                Ok(0) => set_once(&mut parameters.name, map.next_value()?)?,
-                Ok(1) => set_once(&mut arguments, map.next_value_seed(ArgumentsVisitor)?)?,
-                Ok(2) => set_once(&mut meta, map.next_value_seed(ArgumentsVisitor)?)?,
-                Ok(_) => {
-                    map.next_value::<IgnoredAny>()?;
-                    parameters.is_malformed = true;
-                }
-                Err(key) => match parameters.rest.insert(key, map.next_value()?) {
-                    None => {}
-                    Some(_) => return Err(A::Error::custom(REPEATED)),
-                },
-            }
-        }
-        parameters.arguments = arguments.unwrap_or_default();
-        match meta.unwrap_or_default() {
-            Arguments::None => {}
-            Arguments::Object(members) => parameters.meta = RequestMetaObject(MetaObject(members)),
-            Arguments::Malformed => parameters.is_malformed = true,
-        }
-        Ok(parameters)
-    }
-
-    visit_no_object!(RequestParameters::default(), malformed_parameters());
-}
-
-struct ArgumentsVisitor;
-
-impl<'de> DeserializeSeed<'de> for ArgumentsVisitor {
-    type Value = Arguments;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Arguments, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for ArgumentsVisitor {
-    type Value = Arguments;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("arguments")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments, A::Error> {
-        let mut members = JsonObject::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if key == NUMBER_KEY {
-                map.next_value::<IgnoredAny>()?;
-                return Ok(Arguments::Malformed);
-            }
-            if members.insert(key, map.next_value()?).is_some() {
-                return Err(A::Error::custom(REPEATED));
-            }
-        }
-        Ok(Arguments::Object(members))
-    }
-
-    visit_no_object!(Arguments::None, Arguments::Malformed);
 }
