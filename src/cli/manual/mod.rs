@@ -37,8 +37,7 @@ mod tests {
         ),
     ];
 
-    const GENERATED: &str =
-        "This page is generated from the program: `UPDATE=1 cargo test --locked --lib` writes it.";
+    const GENERATED: &str = "<!-- UPDATE=1 cargo test --locked --lib writes this page. -->";
 
     const EXIT_CODES: &str = "## Exit codes
 
@@ -93,7 +92,7 @@ mod tests {
         argument.get_help_heading()
     }
 
-    /// A part for one setting.
+    /// One setting, as a term of a definition list and what it means.
     fn setting(argument: &Arg) -> Option<String> {
         let (flag, variable) = (argument.get_long()?, argument.get_env()?);
         let key = argument.get_id().as_str();
@@ -111,7 +110,11 @@ mod tests {
                 format!("Variable `{variable}`{key}"),
             )
         };
-        let mut part = format!("### `{}`\n\n{}.\n\n", title.trim(), meaning_of(argument));
+        let mut part = format!(
+            "`{}`\n:   {}.  \n    {places}\n\n",
+            title.trim(),
+            meaning_of(argument)
+        );
         // A flag that is refused takes any value.
         let choices = Cli::command()
             .find_subcommand("serve")
@@ -124,11 +127,10 @@ mod tests {
                     .get_help()
                     .map(ToString::to_string)
                     .unwrap_or_default();
-                part.push_str(&format!("- `{}`: {about}\n", choice.get_name()));
+                part.push_str(&format!("    - `{}`: {about}\n", choice.get_name()));
             }
             part.push('\n');
         }
-        part.push_str(&format!("{places}\n\n"));
         Some(part)
     }
 
@@ -136,7 +138,7 @@ mod tests {
         let cli = whole_command();
         let serve = cli.find_subcommand("serve").unwrap();
         let mut page = format!(
-            "# {title}\n\n[How settings work](settings.md) explains flags, variables and the configuration file.\n\n{GENERATED}\n\n"
+            "{GENERATED}\n\n# {title}\n\n[How settings work](settings.md) explains flags, variables and the configuration file.\n\n"
         );
         for section in sections {
             page.push_str(&format!("## {section}\n\n"));
@@ -218,7 +220,7 @@ mod tests {
         let mut cli = whole_command();
         cli.build();
         let mut page =
-            format!("# Commands\n\n{GENERATED}\n\n| command | what it does |\n|---|---|\n");
+            format!("{GENERATED}\n\n# Commands\n\n| command | what it does |\n|---|---|\n");
         let mut parts = String::new();
         for listed in cli
             .get_subcommands_mut()
