@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 
-use crate::config::ConfigError;
+use crate::config::Problems;
 use crate::outbound::OutboundError;
 use crate::spec::document::overlay::OverlayError;
 use crate::spec::operation::server::ServerError;
@@ -17,7 +17,7 @@ use crate::text::{self, counted};
 pub(crate) enum Failure {
     /// Wrong settings, all of them.
     #[error(transparent)]
-    Settings(#[from] ConfigError),
+    Settings(#[from] Problems),
     /// The address cannot be bound.
     #[error("cannot listen on {0}; choose another address, or port 0 for a free port")]
     Bind(String, #[source] std::io::Error),
@@ -72,7 +72,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// One thing that is wrong with the settings, in a sentence.
     pub(crate) fn setting(problem: String) -> Self {
-        Self::Settings(ConfigError(vec![problem]))
+        Self::Settings(vec![problem].into())
     }
 
     /// The exit code: 2 for settings, 3 for documents, 1 for the rest.

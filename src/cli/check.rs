@@ -6,14 +6,14 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::each_api::{LoadedApis, UNREADABLE, load_each};
-use super::load::{self, LoadPurpose, Loaded};
+use super::load::{self, LoadPurpose, Loaded, SettingsUse};
 use super::log::spinner::Spinner;
 use super::{ConfigFile, help, output};
 use crate::api::{Api, ApiName};
 use crate::check::{self, Report, format};
 use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
-use crate::config::settings::{CommandSettings, LogLevel};
+use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::error::Failure;
 use crate::json::JsonObject;
 use crate::mcp::meta_tools::ListMode;
@@ -48,7 +48,13 @@ enum CheckFormat {
 }
 
 pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
-    let config = load::api_settings(&command.settings, &command.config, LogLevel::Error)?;
+    let config = load::settings(
+        &command.settings,
+        &ServerSettings::default(),
+        &command.config,
+        SettingsUse::Inspect,
+        LogLevel::Error,
+    )?;
     let spinner = Spinner::start("reading and checking the document");
     let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
     // Of several APIs, one that is served in search mode is enough for all.

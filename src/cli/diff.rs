@@ -89,14 +89,13 @@ pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
 async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts>, Failure> {
     let mut settings = command.settings.clone();
     settings.api.document.spec = Some(document.into());
-    let mut layered = LayeredSettings::read(
+    let layered = LayeredSettings::read(
         &settings,
         &ServerSettings::default(),
         &ApiChoice::default(),
         command.config.config.as_deref(),
     );
-    layered.forget_server();
-    let (_, mut config) = load::resolve_one_api(layered, LogLevel::Error)?;
+    let mut config = load::resolve_one_api(layered, LogLevel::Error)?;
     // The usual output schemas describe replies and promise nothing; what the document promises is
     // compared.
     if config.options.annotate.output != OutputSchemas::Off {

@@ -9,7 +9,7 @@ use super::start;
 use crate::api::about::About;
 use crate::api::clashes::clashes_with;
 use crate::api::{Api, ApiName};
-use crate::config::{ApiConfig, ConfigError};
+use crate::config::{ApiConfig, Problems};
 use crate::error::Failure;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::endpoints::paths::MCP_PATH;
@@ -66,9 +66,7 @@ pub(crate) async fn load_each(
             Err(failure) => failures.push((config, failure)),
         }
     }
-    if !clashes.is_empty() {
-        return Err(Failure::Settings(ConfigError(clashes)));
-    }
+    Problems::from(clashes).check()?;
     let is_complete = failures.is_empty();
     tell_failures(failures, apis.is_empty())?;
     Ok(LoadedApis { apis, is_complete })
@@ -76,12 +74,12 @@ pub(crate) async fn load_each(
 
 /// Reports failures. Wrong settings end a command in any case; so does a failure of all.
 fn tell_failures(failures: Vec<(Arc<ApiConfig>, Failure)>, is_all: bool) -> Result<(), Failure> {
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     let mut last = None;
     for (config, failure) in failures {
         match (failure, &config.options.name) {
-            (Failure::Settings(ConfigError(own)), Some(name)) => {
-                problems.extend(ConfigError::under(name, own));
+            (Failure::Settings(own), name @ Some(_)) => {
+                problems.of_api(name.as_ref(), |problems| problems.extend(own));
             }
             (failure, None) => return Err(failure),
             (failure, Some(name)) => {
@@ -91,9 +89,7 @@ fn tell_failures(failures: Vec<(Arc<ApiConfig>, Failure)>, is_all: bool) -> Resu
             }
         }
     }
-    if !problems.is_empty() {
-        return Err(Failure::Settings(ConfigError(problems)));
-    }
+    problems.check()?;
     match last {
         Some(failure) if is_all => Err(failure),
         _ => Ok(()),
@@ -115,10 +111,8 @@ pub(crate) fn catalog_of(
         None,
     );
     for (index, (_, loaded)) in apis.iter().enumerate() {
-        let clashes = |clashes| Failure::Settings(ConfigError(clashes));
-        served
-            .serve(index, Arc::clone(&loaded.api))
-            .map_err(clashes)?;
+        let serving = served.serve(index, Arc::clone(&loaded.api));
+        serving.map_err(Problems::from)?;
     }
     Ok(served
         .endpoints

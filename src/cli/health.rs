@@ -7,7 +7,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::output;
-use crate::config::{ConfigError, upstream};
+use crate::config::{Problems, upstream};
 use crate::error::Failure;
 use crate::outbound::{self, OutboundOptions};
 use crate::text;
@@ -24,11 +24,9 @@ pub(crate) struct HealthCommand {
 }
 
 pub(crate) async fn run(command: &HealthCommand) -> Result<ExitCode, Failure> {
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     let authorities = upstream::read_authorities("--ca-cert", &command.ca_cert, &mut problems);
-    if !problems.is_empty() {
-        return Err(Failure::Settings(ConfigError(problems)));
-    }
+    problems.check()?;
     let client = outbound::http_client(&OutboundOptions {
         connect_timeout: Duration::from_secs(3),
         tls: command.url.scheme() == "https",

@@ -10,7 +10,8 @@ use crate::annotate::options::ListExtent;
 use crate::api::{Api, ApiOptions, BuildError};
 use crate::config::saved_files::{FileStoreSettings, SavedFileSettings, resolve_delivery};
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
-use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, ProcessConfig};
+use crate::config::tables::check_tables;
+use crate::config::{self, ApiConfig, Config, LayeredSettings, Problems};
 use crate::error::Failure;
 use crate::mcp::meta_tools::ListMode;
 use crate::mock;
@@ -25,21 +26,32 @@ use crate::text::counted;
 /// More findings than this are counted, not shown.
 pub(crate) const MAX_LOGGED_LINES: usize = 50;
 
-/// Reads and checks the settings of a command that serves nothing, and starts logging. What a file
-/// says of the server does not count.
-pub(crate) fn api_settings(
+/// What a command does with the settings of the server that a file may hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SettingsUse {
+    /// Serves with them, or calls as a client of that server.
+    Serve,
+    /// Serves nothing, so that they do not count.
+    Inspect,
+    /// Works for the server that is started later, with the APIs that are chosen.
+    Prepare,
+}
+
+/// Reads and checks the settings of a command, and starts logging.
+pub(crate) fn settings(
     flags: &CommandSettings,
+    server: &ServerSettings,
     file: &ConfigFile,
+    usage: SettingsUse,
     level: LogLevel,
 ) -> Result<Config, Failure> {
-    let mut layered = LayeredSettings::read(
-        flags,
-        &ServerSettings::default(),
-        &file.choice,
-        file.config.as_deref(),
-    );
-    layered.forget_server();
-    resolve(layered, level, LogDelivery::Direct)
+    let layered = LayeredSettings::read(flags, server, &file.choice, file.config.as_deref());
+    let delivery = if usage == SettingsUse::Serve {
+        LogDelivery::Queued
+    } else {
+        LogDelivery::Direct
+    };
+    resolve(layered, usage, level, delivery)
 }
 
 /// Reads and checks the settings of a command that makes calls itself, and starts logging. With
@@ -56,15 +68,16 @@ pub(crate) fn call_settings(
         ..ServerSettings::default()
     };
     let mut layered = LayeredSettings::read(flags, &server, &file.choice, file.config.as_deref());
+    let mut problems = Problems::default();
     let saved = std::mem::take(&mut layered.server.saved_files).without_store();
+    let saved = check_tables(&saved, &mut problems);
     layered.server.file_store = FileStoreSettings::default();
-    let mut config = if is_client {
-        resolve_server(layered, LogLevel::Warn, LogDelivery::Direct)?
+    let usage = if is_client {
+        SettingsUse::Serve
     } else {
-        layered.forget_server();
-        resolve(layered, LogLevel::Warn, LogDelivery::Direct)?
+        SettingsUse::Inspect
     };
-    let mut problems = Vec::new();
+    let mut config = resolve(layered, usage, LogLevel::Warn, LogDelivery::Direct)?;
     let delivery = resolve_delivery(
         &saved,
         &FileStoreSettings::default(),
@@ -73,50 +86,16 @@ pub(crate) fn call_settings(
         None,
         &mut problems,
     );
-    if !problems.is_empty() {
-        return Err(Failure::Settings(ConfigError(problems)));
-    }
+    problems.check()?;
     for api in &mut config.apis {
         api.options.call.delivery = delivery.clone();
     }
     Ok(config)
 }
 
-/// Reads and checks the settings of the APIs that are chosen, with what a file says of the server,
-/// and starts logging.
-pub(crate) fn chosen_settings(
-    flags: &CommandSettings,
-    file: &ConfigFile,
-    level: LogLevel,
-) -> Result<Config, Failure> {
-    let layered = LayeredSettings::read(
-        flags,
-        &ServerSettings::default(),
-        &file.choice,
-        file.config.as_deref(),
-    );
-    resolve(layered, level, LogDelivery::Direct)
-}
-
-/// Reads and checks the settings of a server, and starts logging.
-pub(crate) fn server_settings(
-    flags: &CommandSettings,
-    server: &ServerSettings,
-    file: &ConfigFile,
-) -> Result<Config, Failure> {
-    let layered = LayeredSettings::read(flags, server, &file.choice, file.config.as_deref());
-    resolve_server(layered, LogLevel::Info, LogDelivery::Queued)
-}
-
-/// Checks the settings of a server, which are read already, and starts logging.
-pub(crate) fn resolve_server(
-    mut layered: LayeredSettings,
-    level: LogLevel,
-    delivery: LogDelivery,
-) -> Result<Config, Failure> {
-    layered.refuse_choice();
-    let config = resolve(layered, level, delivery)?;
-    let mut problems = Vec::new();
+/// Checks what a server needs of the clients that its APIs are for.
+fn check_clients(config: &Config) -> Result<(), Problems> {
+    let mut problems = Problems::default();
     for api in &config.apis {
         let transport = &config.process.transport;
         let mut own =
@@ -134,36 +113,31 @@ pub(crate) fn resolve_server(
             &api.options.annotate.access,
             transport,
         ));
-        match &api.options.name {
-            Some(name) => problems.extend(ConfigError::under(name, own)),
-            None => problems.extend(own),
-        }
+        problems.of_api(api.options.name.as_ref(), |problems| problems.extend(own));
     }
-    if problems.is_empty() {
-        Ok(config)
-    } else {
-        Err(Failure::Settings(ConfigError(problems)))
-    }
+    problems.check()
 }
 
-/// Checks settings that are read already, of a command that takes exactly one API, and starts
-/// logging.
+/// Checks settings that are read already, of a command that takes exactly one API and serves nothing,
+/// and starts logging.
 pub(crate) fn resolve_one_api(
     layered: LayeredSettings,
     level: LogLevel,
-) -> Result<(ProcessConfig, ApiConfig), Failure> {
-    let Config { process, apis } = resolve(layered, level, LogDelivery::Direct)?;
-    let count = apis.len();
-    match <[ApiConfig; 1]>::try_from(apis) {
-        Ok([api]) => Ok((process, api)),
-        Err(_) => Err(Failure::setting(format!(
+) -> Result<ApiConfig, Failure> {
+    let config = resolve(layered, SettingsUse::Inspect, level, LogDelivery::Direct)?;
+    let count = config.apis.len();
+    let only = <[ApiConfig; 1]>::try_from(config.apis);
+    only.map(|[api]| api).map_err(|_| {
+        Failure::setting(format!(
             "this command takes one API, and the settings have {count}; use the settings of one API, with --spec"
-        ))),
-    }
+        ))
+    })
 }
 
-fn resolve(
-    layered: LayeredSettings,
+/// Checks settings that are read already, and starts logging.
+pub(crate) fn resolve(
+    mut layered: LayeredSettings,
+    usage: SettingsUse,
     level: LogLevel,
     delivery: LogDelivery,
 ) -> Result<Config, Failure> {
@@ -175,12 +149,20 @@ fn resolve(
     {
         tracing::warn!("{warning}");
     }
+    match usage {
+        SettingsUse::Serve => layered.refuse_choice(),
+        SettingsUse::Inspect => layered.forget_server(),
+        SettingsUse::Prepare => {}
+    }
     let config = layered.resolve()?;
     for api in &config.apis {
         let _entered = span_of(api).entered();
         api.warnings
             .iter()
             .for_each(|warning| tracing::warn!("{warning}"));
+    }
+    if usage == SettingsUse::Serve {
+        check_clients(&config)?;
     }
     Ok(config)
 }
@@ -199,7 +181,7 @@ impl From<BuildError> for Failure {
         match error {
             BuildError::Server(error) => Self::Server(error),
             BuildError::Patterns(problems) | BuildError::CredentialSettings(problems) => {
-                Self::Settings(ConfigError(problems))
+                Self::Settings(problems.into())
             }
         }
     }

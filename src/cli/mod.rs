@@ -36,7 +36,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::config::settings::{
     CommandSettings, ServerSettings, is_key_alone, keys_given_elsewhere, with_variables,
 };
-use crate::config::{ApiChoice, ConfigError, variables};
+use crate::config::{ApiChoice, Problems, variables};
 use crate::error::Failure;
 
 /// Turns an OpenAPI document into an MCP server: one annotated tool per operation, forwarded to the
@@ -177,9 +177,7 @@ fn run_command() -> Result<ExitCode, Failure> {
     let parsed = command.try_get_matches_from_mut(variables::command_line());
     if let Ok(matches) = &parsed {
         let problems = keys_given_elsewhere(&command, matches);
-        if !problems.is_empty() {
-            return Err(Failure::Settings(ConfigError(problems)));
-        }
+        Problems::from(problems).check()?;
     }
     let (cli, matches) = match parsed
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)))

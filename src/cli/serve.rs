@@ -10,9 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::end_signals::{EndSignals, INTERRUPTED};
 use super::install::page_entries::page_entries;
+use super::load::{self, SettingsUse};
 use super::start::{self, LoadingApis};
-use super::{ServeCommand, load, observability};
+use super::{ServeCommand, observability};
 use crate::api::Api;
+use crate::config::settings::LogLevel;
 use crate::config::{ApiConfig, Config, ProcessConfig, Transport};
 use crate::error::Failure;
 use crate::mcp::McpServer;
@@ -36,8 +38,13 @@ const FIRST_LOOK: Duration = Duration::from_secs(1);
 const ABANDONED_LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
-    let Config { process, apis } =
-        load::server_settings(&command.settings, &command.server, &command.config)?;
+    let Config { process, apis } = load::settings(
+        &command.settings,
+        &command.server,
+        &command.config,
+        SettingsUse::Serve,
+        LogLevel::Info,
+    )?;
     let configs: Vec<Arc<ApiConfig>> = apis.into_iter().map(Arc::new).collect();
     let reads_stdin = configs
         .iter()

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::each_api::{LoadedApis, UNREADABLE, catalog_of, load_each, title_of};
 use super::listing::{self, Shown};
-use super::load::{self, LoadPurpose};
+use super::load::{self, LoadPurpose, SettingsUse};
 use super::log::spinner::Spinner;
 use super::{ConfigFile, Failure, help, output};
 use crate::api::{Api, BoundTool, ToolIndex};
 use crate::caller::Caller;
 use crate::config::ApiConfig;
 use crate::config::apis::tenants::resolve::describe_tenants;
-use crate::config::settings::{CommandSettings, LogLevel};
+use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::json;
 use crate::mcp::rights::ALL_RIGHTS;
 
@@ -68,7 +68,13 @@ enum ToolsFormat {
 }
 
 pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
-    let config = load::api_settings(&command.settings, &command.config, LogLevel::Warn)?;
+    let config = load::settings(
+        &command.settings,
+        &ServerSettings::default(),
+        &command.config,
+        SettingsUse::Inspect,
+        LogLevel::Warn,
+    )?;
     let spinner = Spinner::start("reading the document");
     let LoadedApis { apis, is_complete } = load_each(config.apis, LoadPurpose::Inspect).await?;
     drop(spinner);

@@ -7,18 +7,15 @@ use crate::annotate::{
     Pattern, Rule, Selection,
 };
 use crate::api::name::ApiName;
+use crate::config::problems::Problems;
 use crate::mcp::meta_tools::{ListMode, ListOptions};
-use crate::spec::paging::MAX_COLLECTED_PAGES;
 use crate::text::MIN_BYTES_PER_TOKEN;
 
 const MIN_NAME_LIMIT: usize = 16;
-const MAX_NAME_LIMIT: usize = 128;
 /// The longest prefix of an API among several, and the shortest name that must be possible behind
 /// it.
 const MAX_PREFIX_BYTES: usize = 40;
 const MIN_NAME_AFTER_PREFIX: usize = 24;
-/// Smallest number of bytes into which a schema fits.
-const MIN_BUDGET: usize = 512;
 
 /// The parts of a list in one text: split at commas, except those within the braces of a glob.
 fn split_outside_braces(text: &str) -> Vec<&str> {
@@ -41,7 +38,7 @@ fn split_outside_braces(text: &str) -> Vec<&str> {
 pub(crate) fn options(
     api: &ApiSettings,
     name: Option<&ApiName>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> AnnotateOptions {
     let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
         for text in texts
@@ -55,11 +52,7 @@ pub(crate) fn options(
         texts
             .iter()
             .flat_map(|text| split_outside_braces(text))
-            .filter_map(|text| {
-                Pattern::parse(text)
-                    .map_err(|error| problems.push(format!("{flag}: {error}")))
-                    .ok()
-            })
+            .filter_map(|text| problems.ok(flag, Pattern::parse(text)))
             .collect()
     };
     let selection = Selection {
@@ -74,13 +67,7 @@ pub(crate) fn options(
         ..NameOptions::default()
     };
     if let Some(max_bytes) = api.max_tool_name_length {
-        if (MIN_NAME_LIMIT..=MAX_NAME_LIMIT).contains(&max_bytes) {
-            names.max_bytes = max_bytes;
-        } else {
-            problems.push(format!(
-                "`max_tool_name_length` must be between {MIN_NAME_LIMIT} and {MAX_NAME_LIMIT}"
-            ));
-        }
+        names.max_bytes = max_bytes;
     }
     resolve_prefix(api, name, &mut names, problems);
     let mut options = AnnotateOptions {
@@ -89,7 +76,7 @@ pub(crate) fn options(
         layers: layers(api, problems),
         access: api.rules.access.clone(),
         filter: api.response_filter == Some(ResponseFilter::Jq),
-        collect_pages: collected_pages(api, problems),
+        collect_pages: api.collect_pages.unwrap_or_default(),
         files: if api.allow_file_args.is_some() {
             Files::Paths
         } else {
@@ -107,25 +94,10 @@ pub(crate) fn options(
         OutputSchemas::Strict if options.filter => OutputSchemas::Lenient,
         output => output,
     };
-    match api.max_schema_bytes {
-        Some(bytes) if bytes < MIN_BUDGET => {
-            problems.push(format!("`max_schema_bytes` must be at least {MIN_BUDGET}"));
-        }
-        Some(bytes) => options.schemas.budget = bytes,
-        None => {}
+    if let Some(bytes) = api.max_schema_bytes {
+        options.schemas.budget = bytes;
     }
     options
-}
-
-/// `collect_pages`.
-fn collected_pages(api: &ApiSettings, problems: &mut Vec<String>) -> usize {
-    let pages = api.collect_pages.unwrap_or_default();
-    if pages > MAX_COLLECTED_PAGES {
-        problems.push(format!(
-            "`collect_pages` must be at most {MAX_COLLECTED_PAGES}"
-        ));
-    }
-    pages.min(MAX_COLLECTED_PAGES)
 }
 
 /// The longest result of which a tool can say that it is taken whole, in characters.
@@ -156,7 +128,7 @@ fn resolve_prefix(
     api: &ApiSettings,
     name: Option<&ApiName>,
     names: &mut NameOptions,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) {
     let is_legal = |prefix: &str| {
         prefix
@@ -170,9 +142,8 @@ fn resolve_prefix(
         {
             names.prefix.clone_from(prefix);
         }
-        (None, Some(_)) => problems.push(
-            "--tool-prefix must be short and contain only letters, digits, `_` and `-`".into(),
-        ),
+        (None, Some(_)) => problems
+            .push("--tool-prefix must be short and contain only letters, digits, `_` and `-`"),
         (Some(name), prefix) => {
             let prefix = prefix.clone().unwrap_or_else(|| format!("{name}_"));
             let has_room = prefix.len() <= MAX_PREFIX_BYTES
@@ -194,7 +165,7 @@ fn resolve_prefix(
 pub(crate) fn list_options(
     api: &ApiSettings,
     name: Option<&ApiName>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> ListOptions {
     let usual = ListOptions::default();
     let profile = client_profile(api);
@@ -209,11 +180,7 @@ pub(crate) fn list_options(
         max_tokens: api.common.max_list_tokens.unwrap_or(usual.max_tokens),
         max_tools: profile.max_tools,
         pins: pins
-            .filter_map(|text| {
-                Pattern::parse(text)
-                    .map_err(|error| problems.push(format!("`pin`: {error}")))
-                    .ok()
-            })
+            .filter_map(|text| problems.ok("`pin`", Pattern::parse(text)))
             .collect(),
         // Of several APIs, one prefix does not fit all.
         prefix: api
@@ -225,7 +192,7 @@ pub(crate) fn list_options(
 }
 
 /// `--confirm`: a level, patterns, or both.
-pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
+pub(crate) fn confirm(texts: &[String], problems: &mut Problems) -> Confirm {
     let mut confirm = Confirm::default();
     for text in texts
         .iter()
@@ -242,7 +209,7 @@ pub(crate) fn confirm(texts: &[String], problems: &mut Vec<String>) -> Confirm {
     for text in &all {
         let level = match *text {
             "none" if all.len() > 1 => {
-                problems.push("--confirm: `none` cannot be combined with anything else".into());
+                problems.push("--confirm: `none` cannot be combined with anything else");
                 continue;
             }
             "none" => ConfirmLevel::None,
@@ -274,7 +241,7 @@ pub(super) fn client_profile(api: &ApiSettings) -> ClientProfile {
     }
 }
 
-fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {
+fn layers(api: &ApiSettings, problems: &mut Problems) -> Layers {
     Layers {
         policy: api.annotation_policy,
         trust: api.document_hints.unwrap_or_default(),
@@ -289,7 +256,7 @@ fn layers(api: &ApiSettings, problems: &mut Vec<String>) -> Layers {
 
 /// `PATTERN HINT=BOOL …`: hints are read from the end, so that a pattern may hold spaces and commas
 /// as a tag does.
-fn hint(text: &str, problems: &mut Vec<String>) -> Option<Rule> {
+fn hint(text: &str, problems: &mut Problems) -> Option<Rule> {
     let mut pattern = text.trim();
     let mut hints: Vec<(Hint, bool)> = Vec::new();
     while let Some((before, last)) = pattern.rsplit_once([' ', ',']) {
@@ -344,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_hint_of_the_command_line_names_a_pattern_and_values() {
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let read = hint("tag:pets readOnly=true,openWorldHint=false", &mut problems).unwrap();
         assert_eq!(
             read.says.hints,
@@ -359,7 +326,7 @@ mod tests {
             ("tag:User Management", 1)
         );
         assert!(hint("{getPet,x} readOnly=false", &mut problems).is_some());
-        assert_eq!(problems, Vec::<String>::new());
+        assert!(problems.is_empty(), "{problems:?}");
         for wrong in [
             "",
             "a",

@@ -23,10 +23,11 @@ use super::process::ProcessConfig;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
 use super::transport::Transport;
 use super::variables::counts_as_unset;
-use super::{annotate, forward, headers, overrides, upstream};
+use super::{annotate, forward, headers, overrides, upstream, urls};
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::api::ApiOptions;
 use crate::api::name::ApiName;
+use crate::config::problems::Problems;
 use crate::credentials::forward::Forwarding;
 use crate::credentials::values::{Credentials, PREFIX};
 use crate::mcp::meta_tools::ListOptions;
@@ -38,11 +39,6 @@ use crate::spec::Source;
 use crate::spec::operation::server::{Choice, Pick};
 use crate::text::MIN_BYTES_PER_TOKEN;
 use crate::transport::http::ToolScopes;
-
-/// Clients stop waiting for a call after a minute; this is far more than any of them waits.
-const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
-/// Smallest number of tokens to which a reply can be cut.
-const MIN_RESULT_TOKENS: usize = 100;
 
 /// Configuration of one API.
 #[derive(Debug, Clone)]
@@ -82,7 +78,7 @@ pub(crate) fn resolve_api(
     variables: VariablesOfApi,
     server_settings: &ServerSettings,
     process: &ProcessConfig,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<ApiConfig> {
     let (name, api) = (settings.name.as_ref(), &settings.api);
     let mut warnings = Vec::new();
@@ -134,7 +130,7 @@ pub(crate) fn resolve_api(
             .propagate_trace
             .unwrap_or(false),
         shared: shared_state,
-        ..upstream::upstream_limits(&api.upstream, problems)
+        ..upstream::upstream_limits(&api.upstream)
     };
     let reload = reload_interval(server_settings, document.as_ref(), problems);
     problems.extend(overrides::check_set_headers(
@@ -218,13 +214,9 @@ impl ApiConfig {
     }
 }
 
-fn resolve_base_url(api: &ApiSettings, problems: &mut Vec<String>) -> Option<Url> {
-    if api.common.mock == Some(true) && api.base_url.is_some() {
-        problems
-            .push("--mock and --base-url exclude each other: a mocked call goes to no API".into());
-    }
+fn resolve_base_url(api: &ApiSettings, problems: &mut Problems) -> Option<Url> {
     let text = api.base_url.as_deref()?;
-    upstream::read_base_url("--base-url", text)
+    urls::read_base_url("--base-url", text)
         .map_err(|problem| problems.push(problem))
         .ok()
 }
@@ -233,7 +225,7 @@ fn resolve_base_url(api: &ApiSettings, problems: &mut Vec<String>) -> Option<Url
 fn resolve_headers(
     api: &ApiSettings,
     warnings: &mut Vec<String>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> HeaderMap {
     let flags = ["--header", "--header-env"];
     let mut headers = headers::read_headers(flags, &api.header, &api.header_env, problems);
@@ -266,11 +258,7 @@ fn sandbox(api: &ApiSettings, limit: usize, places: Arc<Semaphore>) -> Option<Sa
 
 /// `server` and `--server-var`. A value that is empty or a placeholder counts as not set: a
 /// bundle hands one over for each field that its user left blank.
-fn server_choice(
-    api: &ApiSettings,
-    problems: &mut Vec<String>,
-    warnings: &mut Vec<String>,
-) -> Choice {
+fn server_choice(api: &ApiSettings, problems: &mut Problems, warnings: &mut Vec<String>) -> Choice {
     let pick = api.server.as_deref().map(|text| match text.trim().parse() {
         Ok(number) => Pick::Number(number),
         Err(_) => Pick::Url(text.trim().to_owned()),
@@ -280,7 +268,7 @@ fn server_choice(
         ..Choice::default()
     };
     if choice.pick == Some(Pick::Number(0)) {
-        problems.push("`server` begins with 1".into());
+        problems.push("`server` begins with 1");
     }
     for text in &api.server_var {
         match text.split_once('=') {
@@ -328,7 +316,7 @@ fn unused_variables(
 fn call_options(
     api: &ApiSettings,
     process: &ProcessConfig,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> CallOptions {
     let memory = &process.memory;
     let profile = annotate::client_profile(api);
@@ -345,18 +333,7 @@ fn call_options(
         ..CallOptions::default()
     };
     if let Some(seconds) = api.timeout {
-        if seconds > 0.0 && seconds <= MAX_TIMEOUT_SECONDS {
-            call.timeout = Duration::from_secs_f64(seconds);
-        } else {
-            problems.push(format!(
-                "--timeout must be more than 0 and at most {MAX_TIMEOUT_SECONDS} seconds"
-            ));
-        }
-    }
-    if (1..MIN_RESULT_TOKENS).contains(&profile.result_tokens) {
-        problems.push(format!(
-            "--max-result-tokens must be 0 (no limit) or at least {MIN_RESULT_TOKENS}"
-        ));
+        call.timeout = Duration::from_secs_f64(seconds);
     }
     if let Some(bytes) = api.max_response_bytes {
         let share = memory.share();
@@ -364,11 +341,8 @@ fn call_options(
             problems.push(format!(
                 "--max-response-bytes must be at most half of --max-memory, which is {share}, because a client may take no more"
             ));
-        } else if bytes > 0 {
-            call.max_response_bytes = bytes;
-        } else {
-            problems.push("--max-response-bytes must be more than 0".into());
         }
+        call.max_response_bytes = bytes;
     }
     if let Some(path) = &api.allow_file_args {
         match FileRoot::new(path) {
@@ -385,20 +359,11 @@ fn call_options(
 fn reload_interval(
     settings: &ServerSettings,
     document: Option<&DocumentOptions>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<Duration> {
-    /// A day.
-    const MAX_INTERVAL_SECONDS: f64 = 86_400.0;
-    const MIN_INTERVAL_SECONDS: f64 = 0.1;
     let seconds = settings.reload.filter(|seconds| *seconds != 0.0)?;
-    if !(MIN_INTERVAL_SECONDS..=MAX_INTERVAL_SECONDS).contains(&seconds) {
-        problems.push(format!(
-            "--reload must be 0 (never) or between {MIN_INTERVAL_SECONDS} and {MAX_INTERVAL_SECONDS} seconds"
-        ));
-        return None;
-    }
     if document.is_some_and(|document| document.source == Source::Stdin) {
-        problems.push("--reload needs a file or a URL: standard input is read once".into());
+        problems.push("--reload needs a file or a URL: standard input is read once");
         return None;
     }
     Some(Duration::from_secs_f64(seconds))

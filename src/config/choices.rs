@@ -78,5 +78,7 @@ pub(crate) enum LogFormat {
 pub(crate) fn read_seconds(text: &str) -> Result<f64, &'static str> {
     text.trim()
         .parse()
-        .map_err(|_| "must be a number of seconds, such as 5")
+        .ok()
+        .filter(|seconds: &f64| seconds.is_finite())
+        .ok_or("must be a number of seconds, such as 5")
 }

@@ -1,7 +1,9 @@
 //! The configuration file: YAML with the same names as the flags. Unknown keys are errors, all of
 //! them at once.
 
-use clap::Args;
+use std::path::Path;
+
+use clap::{Args, Command};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,8 +12,9 @@ use super::apis::admission::{FILE_ONLY, read_keys};
 use super::apis::file::read_apis;
 use super::apis::named::NamedSettings;
 use super::forward::ForwardSettings;
-use super::keys::wrong_value::FileProblems;
+use super::keys::path::make_paths_absolute;
 use super::layer::{FILE_ONLY_OF_PROCESS, keys};
+use super::problems::Problems;
 use super::settings::{ApiSettings, CommandSettings, CommonSettings, ServerSettings};
 
 /// The settings of a file.
@@ -31,9 +34,12 @@ pub(crate) struct FileSettings {
     pub(crate) apis: Option<Vec<NamedSettings>>,
 }
 
-/// The settings of a file's text; what is wrong with it is pushed to `problems`, each with its key.
-pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings {
-    let map = read_map(text, problems);
+/// The settings of a file's text, with paths that are relative to `folder`; what is wrong with it is
+/// pushed to `problems`, each with its key.
+pub(crate) fn parse(text: &str, folder: &Path, problems: &mut Problems) -> FileSettings {
+    let mut map = read_map(text, problems);
+    let command = FileSettings::augment_args(Command::new(""));
+    make_paths_absolute(&mut map, folder, &command);
     if map.contains_key("apis") {
         refuse_keys_beside_apis(&map, problems);
     }
@@ -55,7 +61,7 @@ pub(crate) fn parse(text: &str, problems: &mut FileProblems<'_>) -> FileSettings
 }
 
 /// Reports the keys of one API that are beside `apis`.
-fn refuse_keys_beside_apis(map: &Map<String, Value>, problems: &mut FileProblems<'_>) {
+fn refuse_keys_beside_apis(map: &Map<String, Value>, problems: &mut Problems) {
     let (api, forward, common) = (
         keys::<ApiSettings>(),
         keys::<ForwardSettings>(),
@@ -77,7 +83,7 @@ fn refuse_keys_beside_apis(map: &Map<String, Value>, problems: &mut FileProblems
 }
 
 /// The keys of a file and their values.
-fn read_map(text: &str, problems: &mut FileProblems<'_>) -> Map<String, Value> {
+fn read_map(text: &str, problems: &mut Problems) -> Map<String, Value> {
     match read_yaml(text.trim_start_matches('\u{feff}')) {
         Ok(Value::Object(map))
             if map.contains_key("paths")
@@ -98,7 +104,7 @@ fn read_map(text: &str, problems: &mut FileProblems<'_>) -> Map<String, Value> {
 
 /// Reads a YAML text. A key that a mapping has twice is an error: of two lists of rules, one would
 /// be lost without a message.
-fn read_yaml(text: &str) -> Result<Value, serde_yaml::Error> {
+pub(super) fn read_yaml(text: &str) -> Result<Value, serde_yaml::Error> {
     // This one refuses a key twice, and the other one keeps keys as they are written: `1.10` is not
     // `1.1`.
     let yaml: serde_yaml::Value = serde_yaml::from_str(text)?;
@@ -132,19 +138,15 @@ mod tests {
     use crate::config::clients::access_rules::AccessSchema;
     use crate::config::layer::layer;
     use crate::config::overrides::OverridesSchema;
+    use crate::config::tables::RANGES;
 
-    fn parsed(text: &str, problems: &mut Vec<String>) -> ApiSettings {
-        let mut problems = FileProblems {
-            file: "mcp.yaml",
-            section: None,
-            problems,
-        };
-        parse(text, &mut problems).command.api
+    fn parsed(text: &str, problems: &mut Problems) -> ApiSettings {
+        parse(text, Path::new(""), problems).command.api
     }
 
     #[test]
     fn all_problems_of_a_file_are_told_at_once() {
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let api = parsed(
             "spec: a.yaml\nbse_url: x\ntimeout: soon\ntransport: tcp\nzzz: 1",
             &mut problems,
@@ -178,7 +180,7 @@ mod tests {
             ("tenants: {entries: {1: {}, \"1\": {}}}", "there twice"),
             ("apis: [{1.0: a, \"1.0\": b}]", "there twice"),
         ] {
-            let mut problems = Vec::new();
+            let mut problems = Problems::default();
             parsed(text, &mut problems);
             assert_eq!(problems.len(), 1, "{text}: {problems:?}");
             assert!(problems[0].contains(words), "{text}: {problems:?}");
@@ -202,12 +204,12 @@ mod tests {
 
     #[test]
     fn numbers_of_the_file_keep_their_value() {
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let api = parsed(
             "timeout: 0.1\nrate_limit: 2.5\nretries: 1\nbreaker_pause: 1e1\nmax_concurrency: 0",
             &mut problems,
         );
-        assert_eq!(problems, Vec::<String>::new());
+        assert!(problems.is_empty(), "{problems:?}");
         let api = layer(&ApiSettings::default(), &api);
         let upstream = api.upstream;
         assert_eq!(
@@ -222,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_flag_is_stronger_than_the_file() {
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let file = parsed("spec: a.yaml\ntimeout: 5\nmock: true", &mut problems);
         let flags = ApiSettings {
             timeout: Some(9.0),
@@ -242,9 +244,9 @@ mod tests {
     #[test]
     fn the_example_file_names_every_key_at_its_default() {
         let text = include_str!("../../config/openapi-mcp.yaml");
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         parsed(text, &mut problems);
-        assert_eq!(problems, Vec::<String>::new());
+        assert!(problems.is_empty(), "{problems:?}");
         let keys: Vec<String> = keys::<FileSettings>()
             .into_iter()
             .chain(FILE_ONLY.map(str::to_owned))
@@ -264,7 +266,7 @@ mod tests {
             .map(|line| line.trim_start_matches("# "))
             .collect();
         parsed(&switched_on.join("\n"), &mut problems);
-        assert_eq!(problems, Vec::<String>::new());
+        assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(
             switched_on.len(),
             keys.len(),
@@ -277,7 +279,7 @@ mod tests {
             .filter(|line| line.starts_with("apis:"))
             .collect();
         parsed(&apis.join("\n"), &mut problems);
-        assert_eq!((apis.len(), problems), (1, Vec::<String>::new()));
+        assert_eq!((apis.len(), problems.to_vec()), (1, Vec::new()));
     }
 
     /// A setting that is left out has no key: a key without a value is an error.
@@ -337,6 +339,15 @@ mod tests {
             remove_empty_defaults(&mut schema[part]);
         }
         remove_null(&mut schema);
+        for range in &RANGES {
+            let number = |value: f64| serde_json::from_str::<Value>(&value.to_string()).unwrap();
+            let property = &mut schema["properties"][range.key];
+            let min = if range.zero.is_some() { 0.0 } else { range.min };
+            property["minimum"] = number(min);
+            if range.max.is_finite() {
+                property["maximum"] = number(range.max);
+            }
+        }
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/schema.json");
         if std::env::var_os("UPDATE").is_some() {

@@ -4,6 +4,7 @@ use clap::Args;
 use http::header::{AUTHORIZATION, HeaderName};
 use serde::{Deserialize, Serialize};
 
+use crate::config::problems::Problems;
 use crate::credentials::forward::Forwarding;
 use crate::spec::operation::parameter;
 
@@ -31,7 +32,7 @@ pub(crate) struct ForwardSettings {
 /// Resolves the headers that are forwarded; faults are pushed to `problems`.
 pub(crate) fn resolve_forwarding(
     settings: &ForwardSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Forwarding {
     let allowed = settings.forward_authorization == Some(true);
     let mut headers: Vec<(HeaderName, HeaderName)> = Vec::new();
@@ -48,7 +49,7 @@ pub(crate) fn resolve_forwarding(
             continue;
         };
         if ours == AUTHORIZATION && !allowed {
-            problems.push("`forward_header`: the client's Authorization is forwarded only with `forward_authorization`".into());
+            problems.push("`forward_header`: the client's Authorization is forwarded only with `forward_authorization`");
         } else if let Some(name) = [&ours, &theirs].into_iter().find(|name| stays(name)) {
             problems.push(format!(
                 "`forward_header`: `{name}` belongs to the connection, to the body or to MCP, and is not forwarded"

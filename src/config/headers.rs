@@ -4,8 +4,9 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::ExposeSecret as _;
 
 use super::auth::references::{describe_unset, parse_file, parse_secret};
-use super::keys::path::HeaderFile;
+use super::keys::path::split_header_file;
 use super::variables::read_variable;
+use crate::config::problems::Problems;
 use crate::redact::carries_credential;
 use crate::spec::operation::parameter;
 
@@ -16,7 +17,7 @@ pub(crate) fn read_headers(
     [flag, env_flag]: [&str; 2],
     given: &[String],
     from_env: &[String],
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for text in given.iter().filter(|text| !text.trim().is_empty()) {
@@ -52,18 +53,14 @@ pub(crate) fn read_headers(
 }
 
 /// Adds the headers of `--header-file`, whose values are secrets.
-pub(crate) fn read_files(
-    files: &[HeaderFile],
-    headers: &mut HeaderMap,
-    problems: &mut Vec<String>,
-) {
+pub(crate) fn read_files(files: &[String], headers: &mut HeaderMap, problems: &mut Problems) {
     const FLAG: &str = "--header-file";
     for file in files {
-        let Some((name, scheme, path)) = file.parts() else {
+        let Some((name, scheme, path)) = split_header_file(file) else {
             problems.push(format!("{FLAG} must be `Name=PATH` or `Name=Scheme PATH`"));
             continue;
         };
-        match parse_file(path, parse_secret) {
+        match parse_file(path.as_ref(), parse_secret) {
             Ok(value) => add_header(
                 headers,
                 FLAG,
@@ -147,7 +144,7 @@ fn add_header(
     flag: &str,
     (name, value): (&str, &str),
     is_secret: bool,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) {
     let name = name.trim();
     let Ok(parsed) = HeaderName::from_bytes(name.as_bytes()) else {

@@ -1,7 +1,5 @@
 //! Settings as maps of the keys that are given, which is how one source is put over another.
 
-use std::fmt;
-
 use clap::{Args, Command};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,38 +26,23 @@ pub(crate) fn keys<T: Args>() -> Vec<String> {
         .collect()
 }
 
-/// A setting that is given. It is shown as the operator writes it: a flag, or a key that has none.
-pub(crate) struct GivenSetting {
-    pub(crate) key: String,
-    pub(crate) has_flag: bool,
-}
-
-impl fmt::Display for GivenSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.has_flag {
-            write!(f, "--{}", self.key.replace('_', "-"))
-        } else {
-            write!(f, "`{}`", self.key)
-        }
+/// The name of a setting as the operator writes it: a flag, or a key that has none.
+pub(crate) fn setting_name(command: &Command, key: &str) -> String {
+    let mut arguments = command.get_arguments();
+    if arguments.any(|argument| argument.get_id() == key && !argument.is_hide_set()) {
+        format!("--{}", key.replace('_', "-"))
+    } else {
+        format!("`{key}`")
     }
 }
 
-/// The settings that are given; a boolean that is false asks for nothing.
-pub(crate) fn given_settings<T: Args + Serialize>(settings: &T) -> Vec<GivenSetting> {
+/// The names and keys of the settings that are given; a boolean that is false asks for nothing.
+pub(crate) fn given_settings<T: Args + Serialize>(settings: &T) -> Vec<(String, String)> {
     let command = T::augment_args(Command::new(""));
-    let has_flag = |key: &str| {
-        let mut arguments = command.get_arguments();
-        arguments.any(|argument| argument.get_id() == key && !argument.is_hide_set())
-    };
-    let given = to_map(settings)
-        .into_iter()
-        .filter(|(_, value)| *value != Value::Bool(false));
-    given
-        .map(|(key, _)| GivenSetting {
-            has_flag: has_flag(&key),
-            key,
-        })
-        .collect()
+    let mut given = to_map(settings);
+    given.retain(|_, value| *value != Value::Bool(false));
+    let named = |key: String| (setting_name(&command, &key), key);
+    given.into_iter().map(|(key, _)| named(key)).collect()
 }
 
 /// The settings that are given: a blank `spec`, as by `--spec "$UNSET"`, is not.

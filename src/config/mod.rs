@@ -27,18 +27,18 @@ mod keys;
 mod layer;
 pub(crate) mod observability;
 pub(crate) mod overrides;
+mod problems;
 pub(crate) mod process;
 pub(crate) mod saved_files;
 pub(crate) mod settings;
 
+pub(crate) mod tables;
 mod transport;
 pub(crate) mod upstream;
+pub(crate) mod urls;
 pub(crate) mod variables;
 
-use std::collections::BTreeMap;
 use std::path::Path;
-
-use thiserror::Error;
 
 pub(crate) use self::api::ApiConfig;
 use self::apis::about::{AboutSettings, resolve_about};
@@ -47,53 +47,23 @@ use self::apis::choice::keep_chosen;
 use self::apis::keys::refuse_settings_of_one_api;
 pub(crate) use self::apis::named::NamedSettings;
 use self::apis::secrets::share_secrets;
-use self::apis::variables::credential_variables_by_api;
-use self::auth::settings::credential_variables;
+use self::apis::variables::credential_variables;
 use self::clients::scopes::ScopeSettings;
 use self::file::FileSettings;
 use self::forward::ForwardSettings;
 pub(crate) use self::headers::{named_variables, secret_headers};
-pub(crate) use self::keys::path::HeaderFile;
-use self::keys::wrong_value::FileProblems;
+pub(crate) use self::keys::path::change_path;
 use self::layer::layer;
 pub(crate) use self::layer::to_map as given_settings;
+pub(crate) use self::problems::Problems;
 pub(crate) use self::process::ProcessConfig;
 use self::settings::{
     ApiSettings, CommandSettings, CommonSettings, LogFormat, LogLevel, ProcessSettings,
     ServerSettings, TransportKind,
 };
+use self::tables::check_tables;
 pub(crate) use self::transport::Transport;
 use crate::api::name::ApiName;
-
-/// All faults of the settings.
-#[derive(Debug, Error)]
-#[error("{}", .0.join("\n"))]
-pub(crate) struct ConfigError(pub Vec<String>);
-
-/// The names of several APIs, of which a command takes one.
-#[derive(Debug)]
-pub(crate) struct TooManyApis(pub(crate) Vec<ApiName>);
-
-impl TooManyApis {
-    /// Describes the number of APIs, with their names.
-    pub(crate) fn counted(&self) -> String {
-        let names: Vec<&str> = self.0.iter().map(ApiName::as_str).collect();
-        format!("{} ({})", names.len(), names.join(", "))
-    }
-}
-
-impl ConfigError {
-    /// The problems of one API among several, each with its place.
-    pub(crate) fn under(
-        name: &ApiName,
-        problems: Vec<String>,
-    ) -> impl Iterator<Item = String> + use<> {
-        let name = name.clone();
-        problems
-            .into_iter()
-            .map(move |problem| format!("`apis.{name}`: {problem}"))
-    }
-}
 
 /// Options of logs.
 #[derive(Debug, Clone, Copy)]
@@ -116,7 +86,7 @@ pub(crate) struct LayeredSettings {
     /// The chosen ones of several.
     chosen: Vec<ApiName>,
     /// The problems of the configuration file, and of `--api`.
-    pub(crate) problems: Vec<String>,
+    pub(crate) problems: Problems,
 }
 
 /// The settings of a command, checked.
@@ -135,7 +105,7 @@ impl LayeredSettings {
         choice: &ApiChoice,
         path: Option<&Path>,
     ) -> Self {
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let file = path
             .map(|path| read_file(path, &mut problems))
             .unwrap_or_default();
@@ -194,10 +164,8 @@ impl LayeredSettings {
     /// resolved.
     ///
     /// # Errors
-    /// None of several is chosen, or more than one.
-    pub(crate) fn keep_one_without_name(
-        &mut self,
-    ) -> Result<Option<&mut ApiSettings>, TooManyApis> {
+    /// None of several is chosen, or more than one: their number and their names.
+    pub(crate) fn keep_one_without_name(&mut self) -> Result<Option<&mut ApiSettings>, String> {
         let Self { apis, chosen, .. } = self;
         let is_kept = |api: &NamedSettings| {
             api.name
@@ -213,9 +181,13 @@ impl LayeredSettings {
                     &mut only.api
                 }))
             }
-            _ => Err(TooManyApis(
-                apis.iter().filter_map(|api| api.name.clone()).collect(),
-            )),
+            _ => {
+                let names: Vec<&str> = apis
+                    .iter()
+                    .filter_map(|api| api.name.as_ref().map(ApiName::as_str))
+                    .collect();
+                Err(format!("{} ({})", names.len(), names.join(", ")))
+            }
         }
     }
 
@@ -265,9 +237,11 @@ impl LayeredSettings {
     /// The settings as what each floor needs.
     ///
     /// # Errors
-    /// [`ConfigError`] with all problems, those of the file first.
-    pub(crate) fn resolve(mut self) -> Result<Config, ConfigError> {
+    /// All problems, those of the file first.
+    pub(crate) fn resolve(mut self) -> Result<Config, Problems> {
         let mut problems = std::mem::take(&mut self.problems);
+        self.process = check_tables(&self.process, &mut problems);
+        self.server = check_tables(&self.server, &mut problems);
         // Of several APIs, none decides which certificates are trusted for what all of them use.
         let authorities = match self.apis.as_slice() {
             [only] if only.name.is_none() => only.api.upstream.ca_cert.as_slice(),
@@ -277,45 +251,29 @@ impl LayeredSettings {
             process::resolve_process(&self.process, &self.server, authorities, &mut problems);
         process.about = resolve_about(&self.about, &mut problems);
         self.check_own_files(&mut problems);
-        let mut variables = BTreeMap::new();
+        // Of all, so that it does not depend on what is chosen to whom a variable belongs.
+        let names = self.apis.iter().filter_map(|api| api.name.clone());
+        let mut variables = credential_variables(&names.collect::<Vec<_>>(), &mut problems);
         if self.is_several() {
-            let names: Vec<ApiName> = self
-                .apis
-                .iter()
-                .filter_map(|api| api.name.clone())
-                .collect();
-            // Of all, so that it does not depend on what is chosen to whom a variable belongs.
-            variables = credential_variables_by_api(&names, &mut problems);
             keep_chosen(&mut self.apis, &self.chosen, &mut problems);
         }
         let mut apis = Vec::with_capacity(self.apis.len());
-        for settings in &self.apis {
-            let before = problems.len();
-            let own_variables = match &settings.name {
-                Some(name) => variables.remove(name).unwrap_or_default(),
-                None => credential_variables(&mut problems),
-            };
-            if settings.name.is_some() {
-                transport::refuse_forwarding(&settings.forward, &self.server, &mut problems);
-            }
-            apis.extend(api::resolve_api(
-                settings,
-                own_variables,
-                &self.server,
-                &process,
-                &mut problems,
-            ));
-            if let Some(name) = &settings.name {
-                let own = problems.split_off(before);
-                let told =
-                    ConfigError::under(name, own).filter(|problem| !problems.contains(problem));
-                problems.extend(told.collect::<Vec<_>>());
-            }
+        for settings in &mut self.apis {
+            let own_variables = variables.remove(&settings.name).unwrap_or_default();
+            let name = settings.name.clone();
+            apis.extend(problems.of_api(name.as_ref(), |problems| {
+                if settings.name.is_some() {
+                    transport::refuse_forwarding(&settings.forward, &self.server, problems);
+                }
+                let rules = std::mem::take(&mut settings.api.rules);
+                settings.api = check_tables(&settings.api, problems);
+                settings.api.rules = rules;
+                api::resolve_api(settings, own_variables, &self.server, &process, problems)
+            }));
         }
         if named_oauth_is_missing(&self.apis, &self.server) {
-            problems.push(
-                "`oauth_read_scope` and `oauth_write_scope` of an API need --oauth-issuer".into(),
-            );
+            problems
+                .push("`oauth_read_scope` and `oauth_write_scope` of an API need --oauth-issuer");
         }
         share_secrets(&mut apis);
         if let Transport::Http { options, .. } = &mut process.transport
@@ -323,15 +281,12 @@ impl LayeredSettings {
         {
             oauth.keeps_tokens = apis.iter().any(|api| api.scheme_with_grant().is_some());
         }
-        if problems.is_empty() {
-            Ok(Config { process, apis })
-        } else {
-            Err(ConfigError(problems))
-        }
+        problems.check()?;
+        Ok(Config { process, apis })
     }
 
     /// An audit log and a token store in one file would destroy each other.
-    fn check_own_files(&self, problems: &mut Vec<String>) {
+    fn check_own_files(&self, problems: &mut Problems) {
         let Some(log) = &self.server.observability.audit_log else {
             return;
         };
@@ -357,7 +312,7 @@ fn named_oauth_is_missing(apis: &[NamedSettings], server: &ServerSettings) -> bo
 }
 
 /// Reads the file; faults are pushed to `problems`.
-fn read_file(path: &Path, problems: &mut Vec<String>) -> FileSettings {
+fn read_file(path: &Path, problems: &mut Problems) -> FileSettings {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) => {
@@ -368,14 +323,10 @@ fn read_file(path: &Path, problems: &mut Vec<String>) -> FileSettings {
             return FileSettings::default();
         }
     };
-    let mut problems = FileProblems {
-        file: &path.display().to_string(),
-        section: None,
-        problems,
-    };
+    let place = format!("the configuration file `{}`", path.display());
     // Paths in a file are relative to its folder, independent of the working directory.
     let folder = path.parent().unwrap_or(Path::new(""));
-    keys::path::read_relative_to(folder, || file::parse(&text, &mut problems))
+    problems.within(place, |problems| file::parse(&text, folder, problems))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The configuration of the process, independent of the number of its APIs.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
@@ -7,7 +8,6 @@ use tokio::sync::Semaphore;
 use super::annotate;
 use super::clients::approval::resolve_approval;
 use super::clients::named_tokens::resolve_shares;
-use super::keys::path::ConfigPath;
 use super::observability::shared_state::{SharedStateConfig, resolve_shared_state};
 use super::observability::{ObservabilityConfig, resolve_observability};
 use super::saved_files::resolve_delivery;
@@ -17,6 +17,7 @@ use crate::annotate::TokenShare;
 use crate::annotate::options::Confirm;
 use crate::api::about::About;
 use crate::caller::memory_budget::MemoryBudget;
+use crate::config::problems::Problems;
 use crate::files::FileDelivery;
 use crate::mcp::calls::approval::AskedBy;
 use crate::results::filter::MAX_PARALLEL_FILTERS;
@@ -57,14 +58,16 @@ pub(crate) struct ProcessConfig {
 pub(crate) fn resolve_process(
     process: &ProcessSettings,
     settings: &ServerSettings,
-    authorities: &[ConfigPath],
-    problems: &mut Vec<String>,
+    authorities: &[PathBuf],
+    problems: &mut Problems,
 ) -> ProcessConfig {
     let SharedStateConfig {
         keys: state_keys,
         state: shared_state,
     } = resolve_shared_state(&process.shared_state, authorities, problems);
-    let memory = memory_budget(settings, problems);
+    let memory = settings
+        .max_memory
+        .map_or_else(MemoryBudget::default, MemoryBudget::new);
     let mut transport = resolve_transport(settings, problems);
     if let Transport::Http { options, .. } = &mut transport {
         options.shared_state.clone_from(&shared_state);
@@ -95,7 +98,7 @@ fn resolve_files(
     settings: &ServerSettings,
     transport: &mut Transport,
     keys: Option<&StateKeys>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> FileDelivery {
     let is_http = settings.transport == Some(TransportKind::Http);
     match transport {
@@ -120,18 +123,5 @@ fn resolve_files(
             keys,
             problems,
         ),
-    }
-}
-
-/// The largest message must fit into what a client may take of it.
-fn memory_budget(settings: &ServerSettings, problems: &mut Vec<String>) -> MemoryBudget {
-    const MIN_BYTES: usize = 32 << 20;
-    match settings.max_memory {
-        Some(bytes) if bytes < MIN_BYTES => {
-            problems.push(format!("--max-memory must be at least {MIN_BYTES} bytes"));
-            MemoryBudget::default()
-        }
-        Some(bytes) => MemoryBudget::new(bytes),
-        None => MemoryBudget::default(),
     }
 }

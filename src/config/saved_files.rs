@@ -1,15 +1,18 @@
 //! Settings of replies that become files.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::keys::path::ConfigPath;
+use crate::config::problems::Problems;
 use crate::files::{FileDelivery, FileDestination, FileStore, Folder};
 use crate::shared_state::keys::StateKeys;
 use crate::transport::http::AccessOptions;
+
+const DEFAULT_STORE_BYTES: u64 = 4 << 30;
 
 /// Settings of replies that are saved.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -19,7 +22,7 @@ pub(crate) struct SavedFileSettings {
     /// Over stdio, save replies that are not text and too large for a result to new files in this
     /// folder; no other user may write to it
     #[arg(long, value_name = "DIR", help_heading = "Calls")]
-    pub save_files: Option<ConfigPath>,
+    pub save_files: Option<PathBuf>,
 
     /// The maximum size of a reply that goes to a file, in bytes, instead of --max-response-bytes
     /// [default: 1073741824]
@@ -45,7 +48,7 @@ pub(crate) struct FileStoreSettings {
     /// Over HTTP, keep such replies in this folder for 10 minutes, and give clients links to them;
     /// no other user may write to it
     #[arg(long, hide = true, value_name = "DIR", help_heading = "Calls")]
-    pub file_store: Option<ConfigPath>,
+    pub file_store: Option<PathBuf>,
 
     /// The maximum size of all files in that folder, in bytes; a client may take half of what
     /// others leave free [default: 4294967296]
@@ -61,7 +64,7 @@ pub(crate) fn resolve_delivery(
     is_http: bool,
     listener: Option<(SocketAddr, &AccessOptions)>,
     keys: Option<&StateKeys>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> FileDelivery {
     let mut delivery = FileDelivery {
         setting: if is_http {
@@ -71,37 +74,28 @@ pub(crate) fn resolve_delivery(
         },
         ..FileDelivery::default()
     };
-    match settings.max_file_bytes {
-        Some(0) => problems.push("`max_file_bytes` must be more than 0".into()),
-        Some(_) if settings.save_files.is_none() && store.file_store.is_none() => {
-            problems.push(format!("`max_file_bytes` needs {}", delivery.setting));
-        }
-        Some(bytes) => delivery.max_bytes = bytes,
-        None => {}
+    if let Some(bytes) = settings.max_file_bytes {
+        delivery.max_bytes = bytes;
     }
     if let Some(path) = &settings.save_files {
         if is_http {
-            problems.push(
-                "--save-files needs --transport stdio: clients over HTTP cannot open files of this machine; `file_store` gives them links"
-                    .into(),
-            );
+            problems.push("--save-files needs --transport stdio: clients over HTTP cannot open files of this machine; `file_store` gives them links");
         }
         let folder = open_folder("--save-files", path, problems);
         delivery.destination = folder.map(|folder| FileDestination::Folder(Arc::new(folder)));
     }
-    let bytes = store_bytes(store, problems);
+    let bytes = store.file_store_bytes.unwrap_or(DEFAULT_STORE_BYTES);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     if let Some(path) = &store.file_store {
         if !is_http {
-            problems.push(
-                "`file_store` needs --transport http; over stdio, --save-files DIR saves files where the client can open them".into(),
-            );
+            problems.push("`file_store` needs --transport http; over stdio, --save-files DIR saves files where the client can open them");
         }
         if let Some((bind, access)) = listener.filter(|(bind, _)| !bind.ip().is_loopback()) {
             check_exposure(bind, access, problems);
         }
         let keys = keys.cloned().or_else(StateKeys::random);
         if keys.is_none() {
-            problems.push("`file_store`: there is no randomness for the keys of links".into());
+            problems.push("`file_store`: there is no randomness for the keys of links");
         }
         let folder = open_folder("`file_store`", path, problems);
         let mut unreadable = |error| {
@@ -130,27 +124,14 @@ pub(crate) fn resolve_delivery(
     delivery
 }
 
-fn open_folder(flag: &str, path: &ConfigPath, problems: &mut Vec<String>) -> Option<Folder> {
+fn open_folder(flag: &str, path: &Path, problems: &mut Problems) -> Option<Folder> {
     Folder::open(path)
         .map_err(|why| problems.push(format!("{flag}: the folder `{}` {why}", path.display())))
         .ok()
 }
 
-fn store_bytes(settings: &FileStoreSettings, problems: &mut Vec<String>) -> usize {
-    const DEFAULT_BYTES: u64 = 4 << 30;
-    const MIN_BYTES: u64 = 1 << 20;
-    if settings.file_store_bytes.is_some() && settings.file_store.is_none() {
-        problems.push("`file_store_bytes` needs `file_store`".into());
-    }
-    let bytes = settings.file_store_bytes.unwrap_or(DEFAULT_BYTES);
-    if bytes < MIN_BYTES {
-        problems.push(format!("`file_store_bytes` must be at least {MIN_BYTES}"));
-    }
-    usize::try_from(bytes).unwrap_or(usize::MAX)
-}
-
 /// Checks the settings that a store needs if other machines can reach the server.
-fn check_exposure(bind: SocketAddr, access: &AccessOptions, problems: &mut Vec<String>) {
+fn check_exposure(bind: SocketAddr, access: &AccessOptions, problems: &mut Problems) {
     if access.is_open() {
         problems.push(format!(
             "`file_store` needs clients that authenticate, because --bind {bind} can be reached by others; require a token with --auth-token-env VARIABLE or --oauth-issuer URL, or bind to 127.0.0.1"

@@ -2,6 +2,8 @@
 //! setting may have too are named after it. One with `hide = true` has neither. What no flag could
 //! hold is in `apis`, `clients` and `overrides`.
 
+use std::path::PathBuf;
+
 use clap::builder::{BoolishValueParser, OsStringValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
@@ -13,7 +15,6 @@ use super::apis::tenants::settings::TenantSettings;
 use super::auth::settings::CredentialSettings;
 pub(crate) use super::choices::*;
 use super::http_settings::HttpSettings;
-use super::keys::path::{ConfigPath, HeaderFile};
 use super::keys::text_list::one_or_several;
 use super::observability::ObservabilitySettings;
 use super::observability::shared_state::SharedStateSettings;
@@ -99,7 +100,7 @@ pub(crate) struct ApiSettings {
         value_name = "NAME=PATH",
         help_heading = "Credentials"
     )]
-    pub header_file: Vec<HeaderFile>,
+    pub header_file: Vec<String>,
 
     /// Credentials.
     #[command(flatten)]
@@ -222,7 +223,7 @@ pub(crate) struct ApiSettings {
 
     /// A folder with files that calls may send by naming their `path`, instead of giving base64
     #[arg(long, value_name = "DIR", help_heading = "Calls")]
-    pub allow_file_args: Option<ConfigPath>,
+    pub allow_file_args: Option<PathBuf>,
 
     /// Offer an argument with which the model selects parts of a JSON reply [default: off]
     #[arg(

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use url::Url;
 
 use super::clients::access;
 use super::forward::ForwardSettings;
 use super::http_settings::HttpSettings;
 use super::layer::given_settings;
 use super::settings::{ServerSettings, TransportKind};
+use super::urls::{UrlForm, plain_url};
 use crate::caller::memory_budget::MemoryBudget;
+use crate::config::problems::Problems;
 use crate::transport::http::page::{PageKind, PageOptions};
 use crate::transport::http::{Allowed, HttpOptions};
 
@@ -33,10 +34,7 @@ pub(crate) enum Transport {
 }
 
 /// Resolves the transport; faults of the settings are pushed to `problems`.
-pub(crate) fn resolve_transport(
-    settings: &ServerSettings,
-    problems: &mut Vec<String>,
-) -> Transport {
+pub(crate) fn resolve_transport(settings: &ServerSettings, problems: &mut Problems) -> Transport {
     match settings.transport {
         Some(TransportKind::Http) => resolve_http(&settings.http, problems),
         // Chosen explicitly, perhaps over a file that serves HTTP otherwise: not an error, but not
@@ -44,7 +42,7 @@ pub(crate) fn resolve_transport(
         Some(TransportKind::Stdio) => {
             let given = given_settings(&settings.http);
             if !given.is_empty() {
-                let names: Vec<String> = given.iter().map(ToString::to_string).collect();
+                let names: Vec<String> = given.into_iter().map(|(name, _)| name).collect();
                 tracing::warn!(
                     "over stdio, these settings have no effect: {}",
                     names.join(", ")
@@ -59,9 +57,9 @@ pub(crate) fn resolve_transport(
     }
 }
 
-fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transport {
+fn resolve_http(settings: &HttpSettings, problems: &mut Problems) -> Transport {
     let mut allowed = resolve_allowed(settings, problems);
-    let limits = access::client_limits(&settings.access, problems);
+    let limits = access::client_limits(&settings.access);
     let tls = access::tls_files(&settings.access, problems);
     let bind = resolve_address(settings.bind.as_deref(), problems);
     let is_local = bind.is_none_or(|bind| bind.ip().is_loopback());
@@ -77,11 +75,11 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
         }),
     );
     if settings.forward.forward_authorization == Some(true) && !settings.access.is_open() {
-        problems.push(TOKEN_PASSTHROUGH.into());
+        problems.push(TOKEN_PASSTHROUGH);
     }
     let app_challenge = settings.openai_apps_challenge.as_deref();
     let app_challenge = app_challenge.and_then(|text| resolve_challenge(text, problems));
-    let drain_delay = resolve_drain_delay(settings.drain_delay, problems);
+    let drain_delay = Duration::from_secs_f64(settings.drain_delay.unwrap_or_default());
     let usual = if is_local && settings.access.is_open() {
         PageKind::Full
     } else {
@@ -113,7 +111,7 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Vec<String>) -> Transpor
 }
 
 /// The text that verifies the domain of an app.
-fn resolve_challenge(text: &str, problems: &mut Vec<String>) -> Option<String> {
+fn resolve_challenge(text: &str, problems: &mut Problems) -> Option<String> {
     const MAX_BYTES: usize = 1024;
     let text = text.trim();
     if text.is_empty()
@@ -128,31 +126,18 @@ fn resolve_challenge(text: &str, problems: &mut Vec<String>) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn resolve_drain_delay(seconds: Option<f64>, problems: &mut Vec<String>) -> Duration {
-    /// Ten minutes; platforms end a process by force long before.
-    const MAX_DELAY_SECONDS: f64 = 600.0;
-    let seconds = seconds.unwrap_or(0.0);
-    if !(0.0..=MAX_DELAY_SECONDS).contains(&seconds) {
-        problems.push(format!(
-            "--drain-delay must be between 0 and {MAX_DELAY_SECONDS} seconds"
-        ));
-        return Duration::ZERO;
-    }
-    Duration::from_secs_f64(seconds)
-}
-
 /// Refuses headers that an API among several cannot forward: any over stdio, and an Authorization
 /// that authenticates at this server.
 pub(crate) fn refuse_forwarding(
     forward: &ForwardSettings,
     server: &ServerSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) {
     match server.transport {
         Some(TransportKind::Http)
             if forward.forward_authorization == Some(true) && !server.http.access.is_open() =>
         {
-            problems.push(TOKEN_PASSTHROUGH.into());
+            problems.push(TOKEN_PASSTHROUGH);
         }
         Some(TransportKind::Http | TransportKind::Stdio) => {}
         None => need_http(forward, problems),
@@ -160,13 +145,13 @@ pub(crate) fn refuse_forwarding(
 }
 
 /// Reports each of these settings that is given, because only HTTP uses them.
-fn need_http<T: Args + Serialize>(settings: &T, problems: &mut Vec<String>) {
+fn need_http<T: Args + Serialize>(settings: &T, problems: &mut Problems) {
     let given = given_settings(settings).into_iter();
-    problems.extend(given.map(|setting| format!("{setting} needs --transport http")));
+    problems.extend(given.map(|(name, _)| format!("{name} needs --transport http")));
 }
 
 /// The hosts and origins of `--allow-host` and `allow_origin`.
-fn resolve_allowed(settings: &HttpSettings, problems: &mut Vec<String>) -> Allowed {
+fn resolve_allowed(settings: &HttpSettings, problems: &mut Problems) -> Allowed {
     let allowed = Allowed {
         hosts: settings.allow_host.clone(),
         origins: settings.allow_origin.clone(),
@@ -176,20 +161,14 @@ fn resolve_allowed(settings: &HttpSettings, problems: &mut Vec<String>) -> Allow
             "--allow-host: `{host}` is not a host name; write it as clients ask for it, as in mcp.example or mcp.example:8443"
         ));
     }
-    let is_origin = |text: &&String| {
-        Url::parse(text).is_ok_and(|url| {
-            matches!(url.scheme(), "http" | "https") && url.path() == "/" && url.query().is_none()
-        })
-    };
-    for origin in allowed.origins.iter().filter(|origin| !is_origin(origin)) {
-        problems.push(format!(
-            "`allow_origin`: `{origin}` is not an origin; write scheme and host, as in https://app.example"
-        ));
+    let is_origin = |text: &String| plain_url(text, UrlForm::Origin).is_some();
+    if !allowed.origins.iter().all(is_origin) {
+        problems.push("`allow_origin` has a text that is not an origin; write scheme and host, as in https://app.example");
     }
     allowed
 }
 
-fn resolve_address(bind: Option<&str>, problems: &mut Vec<String>) -> Option<SocketAddr> {
+fn resolve_address(bind: Option<&str>, problems: &mut Problems) -> Option<SocketAddr> {
     let text = bind.unwrap_or("127.0.0.1:8080");
     let address = text.replace("localhost:", "127.0.0.1:").parse().ok();
     if address.is_none() {
@@ -205,7 +184,7 @@ fn check_exposure(
     bind: SocketAddr,
     settings: &HttpSettings,
     allowed: &Allowed,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) {
     if allowed.hosts.is_empty() {
         problems.push(format!(
@@ -234,7 +213,7 @@ mod tests {
                 ..ServerSettings::default()
             };
             assert_eq!(to_map(&settings.http).len(), 1);
-            let mut problems = Vec::new();
+            let mut problems = Problems::default();
             resolve_transport(&settings, &mut problems);
             let flag = format!("--{} needs --transport http", key.replace('_', "-"));
             let names = [flag, format!("`{key}` needs --transport http")];

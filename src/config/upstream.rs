@@ -1,6 +1,6 @@
 //! Settings of connections to the API: certificates, proxies and limits.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,14 +8,13 @@ use clap::Args;
 use rustls::pki_types::pem::{Error as PemError, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::{Deserialize, Serialize};
-use url::Url;
 
 use super::auth::references::{parse_secret, parse_variable};
 use super::choices::read_seconds;
-use super::keys::path::ConfigPath;
+use crate::config::problems::Problems;
+use crate::config::urls::{UrlForm, plain_url};
 use crate::outbound::{Identity, OutboundOptions, Proxy};
 use crate::proxy::UpstreamOptions;
-use crate::spec::operation::server;
 
 /// Settings of connections to the API.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -29,15 +28,15 @@ pub(crate) struct UpstreamSettings {
         value_name = "FILE",
         help_heading = "Upstream"
     )]
-    pub ca_cert: Vec<ConfigPath>,
+    pub ca_cert: Vec<PathBuf>,
 
     /// A PEM file with the client certificate for the API, and its chain
     #[arg(long, hide = true, value_name = "FILE", help_heading = "Upstream")]
-    pub client_cert: Option<ConfigPath>,
+    pub client_cert: Option<PathBuf>,
 
     /// A PEM file with the key of that certificate [default: the file of the certificate]
     #[arg(long, hide = true, value_name = "FILE", help_heading = "Upstream")]
-    pub client_key: Option<ConfigPath>,
+    pub client_key: Option<PathBuf>,
 
     /// Do not check the API's certificate: an attacker on the network can then read and change
     /// every call
@@ -79,14 +78,10 @@ pub(crate) struct UpstreamSettings {
 }
 
 /// Reads the settings of connections and their files; faults are pushed to `problems`.
-pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) -> OutboundOptions {
+pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Problems) -> OutboundOptions {
     let authorities = read_authorities("--ca-cert", &settings.ca_cert, problems);
     let identity = match (&settings.client_cert, &settings.client_key) {
-        (None, None) => None,
-        (None, Some(_)) => {
-            problems.push("`client_key` needs `client_cert`".into());
-            None
-        }
+        (None, _) => None,
         (Some(certificate), key) => {
             let key = key.as_ref().unwrap_or(certificate);
             read_identity(
@@ -101,9 +96,6 @@ pub(crate) fn outbound(settings: &UpstreamSettings, problems: &mut Vec<String>) 
         .proxy
         .as_deref()
         .and_then(|text| proxy(text, settings, problems));
-    if settings.proxy.is_none() && settings.proxy_auth_env.is_some() {
-        problems.push("`proxy_auth_env` needs --proxy".into());
-    }
     OutboundOptions {
         authorities,
         identity,
@@ -119,78 +111,40 @@ pub(crate) fn read_identity(
     names: [&str; 2],
     certificate: &Path,
     key: &Path,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<Arc<Identity>> {
     let [of_certificate, of_key] = names;
-    let chain = certificates(certificate)
-        .map_err(|why| problems.push(format!("{of_certificate}: {why}")))
-        .ok();
-    let key = PrivateKeyDer::from_pem_file(key)
-        .map_err(|error| problems.push(format!("{of_key}: {}", describe_pem_error(key, &error))))
-        .ok();
+    let chain = problems.ok(of_certificate, certificates(certificate));
+    let read = PrivateKeyDer::from_pem_file(key);
+    let key = problems.ok(
+        of_key,
+        read.map_err(|error| describe_pem_error(key, &error)),
+    );
     chain
         .zip(key)
         .map(|(chain, key)| Arc::new(Identity { chain, key }))
 }
 
-/// The limits of an upstream; what is wrong is pushed to `problems`.
-pub(crate) fn upstream_limits(
-    settings: &UpstreamSettings,
-    problems: &mut Vec<String>,
-) -> UpstreamOptions {
-    const MAX_RETRIES: u32 = 3;
-    const MAX_PAUSE_SECONDS: f64 = 3600.0;
-    let mut options = UpstreamOptions {
+/// The limits of an upstream.
+pub(crate) fn upstream_limits(settings: &UpstreamSettings) -> UpstreamOptions {
+    let usual = UpstreamOptions::default();
+    UpstreamOptions {
         rate: settings.rate_limit,
-        breaker_failures: settings
-            .breaker_failures
-            .unwrap_or(UpstreamOptions::default().breaker_failures),
-        ..UpstreamOptions::default()
-    };
-    match settings.max_concurrency {
-        Some(0) => problems.push("`max_concurrency` must be more than 0".into()),
-        Some(number) => options.concurrency = number,
-        None => {}
+        concurrency: settings.max_concurrency.unwrap_or(usual.concurrency),
+        retries: settings.retries.unwrap_or(usual.retries),
+        breaker_failures: settings.breaker_failures.unwrap_or(usual.breaker_failures),
+        breaker_pause: settings
+            .breaker_pause
+            .map_or(usual.breaker_pause, Duration::from_secs_f64),
+        ..usual
     }
-    if settings
-        .rate_limit
-        .is_some_and(|rate| !(rate > 0.0 && rate.is_finite()))
-    {
-        problems.push("`rate_limit` must be more than 0 requests a second".into());
-    }
-    match settings.retries {
-        Some(number) if number > MAX_RETRIES => {
-            problems.push(format!("`retries` must be at most {MAX_RETRIES}"));
-        }
-        Some(number) => options.retries = number,
-        None => {}
-    }
-    match settings.breaker_pause {
-        Some(seconds) if seconds > 0.0 && seconds <= MAX_PAUSE_SECONDS => {
-            options.breaker_pause = Duration::from_secs_f64(seconds);
-        }
-        Some(_) => problems.push(format!(
-            "`breaker_pause` must be more than 0 and at most {MAX_PAUSE_SECONDS} seconds"
-        )),
-        None => {}
-    }
-    options
 }
 
-fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) -> Option<Proxy> {
-    let url = Url::parse(text)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    let Some(url) = url else {
-        problems.push(
-            "--proxy must be the URL of an HTTP proxy, as in http://proxy.example:3128".into(),
-        );
+fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Problems) -> Option<Proxy> {
+    let Some(url) = plain_url(text, UrlForm::Address) else {
+        problems.push("--proxy must be the URL of an HTTP proxy without user and password, as in http://proxy.example:3128; `proxy_auth_env` is the name of a variable with them");
         return None;
     };
-    if !url.username().is_empty() || url.password().is_some() {
-        problems.push("--proxy: the URL carries a user name or password; give them with `proxy_auth_env`, the name of a variable".into());
-        return None;
-    }
     let mut credential = None;
     if let Some(name) = &settings.proxy_auth_env {
         match parse_variable(name, parse_secret) {
@@ -206,7 +160,7 @@ fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Vec<String>) ->
 pub(crate) fn read_authorities(
     name: &str,
     paths: &[impl AsRef<Path>],
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Vec<CertificateDer<'static>> {
     let mut authorities = Vec::new();
     for path in paths {
@@ -239,20 +193,4 @@ fn describe_pem_error(path: &Path, error: &PemError) -> String {
         _ => "is not valid PEM".into(),
     };
     format!("the file `{}` {why}", path.display())
-}
-
-/// The URL that a setting gives for requests.
-pub(crate) fn read_base_url(setting: &str, text: &str) -> Result<Url, String> {
-    // `localhost:3000` parses as a URL with the scheme `localhost`.
-    let host = text
-        .split_once(':')
-        .filter(|(_, port)| port.starts_with(|first: char| first.is_ascii_digit()));
-    if host.is_some() {
-        return Err(format!(
-            "{setting} is not a URL: it has no scheme; did you mean http://{text}?"
-        ));
-    }
-    let url = Url::parse(text)
-        .map_err(|error| format!("{setting} is not a URL: {error}; write it with its scheme, as in https://api.example/v1"))?;
-    server::usable(url).map_err(|error| format!("{setting}: {error}"))
 }

@@ -10,15 +10,10 @@ use url::Url;
 use super::place::{InstallScope, OperatingSystem};
 use crate::annotate::KnownClient;
 use crate::config::settings::ApiSettings;
-use crate::config::{self, HeaderFile, variables};
+use crate::config::{self, change_path, variables};
 
 /// The program of Windows that starts programs of a Linux distribution.
 pub(super) const WSL: &str = "wsl.exe";
-
-/// The flag whose values are names, each with the path of a document.
-const API_FLAG: &str = "api";
-/// The flag whose values are names of headers, each with the path of a file.
-const HEADER_FILE_FLAG: &str = "header-file";
 
 /// Rules for relative paths of an entry.
 pub(crate) struct PathRules {
@@ -69,18 +64,12 @@ pub(crate) fn serve_arguments(
                 });
                 continue;
             }
-            let value = if names(argument, "FILE") || names(argument, "DIR") {
-                placed(flag, value, rules, problems)
-            } else if let (API_FLAG, Some((name, document))) = (flag, value.split_once('=')) {
-                format!("{name}={}", placed(flag, document, rules, problems))
-            } else if flag == HEADER_FILE_FLAG {
-                let given = HeaderFile::from(value.to_owned());
-                given
-                    .with_path(|path| placed(flag, path, rules, problems))
-                    .map_or_else(|| value.to_owned(), String::from)
-            } else {
-                value.to_owned()
-            };
+            let value_names = argument.get_value_names().unwrap_or_default();
+            let value = change_path(
+                value_names.first().map_or("", |name| name.as_str()),
+                value,
+                |path| placed(flag, path, rules, problems),
+            );
             // A value that begins with a hyphen would be taken for a flag.
             if value.starts_with('-') {
                 arguments.push(format!("--{flag}={value}"));

@@ -37,7 +37,7 @@ use self::target::TargetFile;
 use super::{ConfigFile, output, whole_command};
 use crate::annotate::KnownClient;
 use crate::config::settings::{ApiSettings, CommandSettings, ServerSettings};
-use crate::config::variables;
+use crate::config::{Problems, variables};
 use crate::error::Failure;
 use crate::text::name_from_title;
 
@@ -196,13 +196,9 @@ fn url_entry(
         ));
     };
     let secrets = flags::written_out_secrets(&ApiSettings::default(), &[url.to_owned()], &[]);
-    if !secrets.is_empty() {
-        return Err(Failure::Settings(crate::config::ConfigError(secrets)));
-    }
+    Problems::from(secrets).check()?;
     let not_names = variables::not_variable_names(command.url_token_env.iter().map(String::as_str));
-    if !not_names.is_empty() {
-        return Err(Failure::Settings(crate::config::ConfigError(not_names)));
-    }
+    Problems::from(not_names).check()?;
     let mut remarks = Vec::new();
     let is_local = parsed
         .host_str()
@@ -244,9 +240,7 @@ async fn command_entry(
     let serve = cli.find_subcommand("serve").cloned().unwrap_or_default();
     let mut problems = Vec::new();
     let settings = flags::serve_arguments(&serve, matches, rules, &mut problems);
-    if !problems.is_empty() {
-        return Err(Failure::Settings(crate::config::ConfigError(problems)));
-    }
+    Problems::from(problems).check()?;
     let needs = EntryNeeds::find(
         &command.settings,
         &command.server,

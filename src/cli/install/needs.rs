@@ -12,13 +12,13 @@ use crate::check::{self, used_schemes};
 use crate::cli::ConfigFile;
 use crate::cli::check::require_server;
 use crate::cli::each_api::{self, LoadedApis};
-use crate::cli::load::{self, LoadPurpose, Loaded};
+use crate::cli::load::{self, LoadPurpose, Loaded, SettingsUse};
 use crate::cli::log::LogDelivery;
 use crate::config::auth::settings::SchemeSettings;
 use crate::config::observability::shared_state::SharedStateSettings;
 use crate::config::overrides::variables_of_rules;
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
-use crate::config::{self, ApiConfig, Config, ConfigError, LayeredSettings, Transport, variables};
+use crate::config::{self, ApiConfig, Config, LayeredSettings, Problems, Transport, variables};
 use crate::error::Failure;
 use crate::mcp::meta_tools::ListMode;
 use crate::mcp::rights::ALL_RIGHTS;
@@ -45,7 +45,7 @@ pub(super) struct EntryNeeds {
     file_flags: Vec<&'static str>,
     /// True if some of these hold credentials of schemes.
     has_scheme_variables: bool,
-    errors: Vec<String>,
+    errors: Problems,
     warnings: usize,
     longest_tool: String,
     max_tools: Option<(usize, usize)>,
@@ -146,11 +146,8 @@ impl NamedVariables {
         }
         named.take_process_wide(layered);
         let not_names = variables::not_variable_names(named.required.iter().map(String::as_str));
-        if not_names.is_empty() {
-            Ok(named)
-        } else {
-            Err(Failure::Settings(ConfigError(not_names)))
-        }
+        Problems::from(not_names).check()?;
+        Ok(named)
     }
 }
 
@@ -169,8 +166,12 @@ impl EntryNeeds {
         let mut layered =
             LayeredSettings::read(given, server, &file.choice, file.config.as_deref());
         let named = NamedVariables::take(&mut layered)?;
-        let Config { process, apis } =
-            load::resolve_server(layered, LogLevel::Error, LogDelivery::Direct)?;
+        let Config { process, apis } = load::resolve(
+            layered,
+            SettingsUse::Serve,
+            LogLevel::Error,
+            LogDelivery::Direct,
+        )?;
         if matches!(process.transport, Transport::Http { .. }) {
             return Err(Failure::setting(
                 "--transport http: a client starts its server over stdio; start this one yourself, and install its address with --url"
@@ -197,7 +198,7 @@ impl EntryNeeds {
         if !is_complete {
             needs
                 .errors
-                .push("an API is left out, because its document cannot be served".into());
+                .push("an API is left out, because its document cannot be served");
         }
         let (mut of_schemes, mut query_keys) = (BTreeSet::new(), Vec::new());
         for (config, loaded) in &apis {
@@ -218,9 +219,7 @@ impl EntryNeeds {
             of_schemes.extend(fields.map(|field| field.variable));
         }
         let secrets = flags::written_out_secrets(&given.api, arguments, &query_keys);
-        if !secrets.is_empty() {
-            return Err(Failure::Settings(ConfigError(secrets)));
-        }
+        Problems::from(secrets).check()?;
         needs.look_at_list(&apis)?;
         needs.variables = named
             .required
@@ -261,10 +260,8 @@ impl EntryNeeds {
             Err(failure) if config.options.name.is_some() => errors.push(error_in_a_line(&failure)),
             Err(failure) => return Err(failure),
         }
-        match &config.options.name {
-            Some(name) => self.errors.extend(ConfigError::under(name, errors)),
-            None => self.errors.extend(errors),
-        }
+        let name = config.options.name.as_ref();
+        self.errors.of_api(name, |problems| problems.extend(errors));
         self.warnings += report.count(Severity::Warning);
         Ok(())
     }
@@ -362,7 +359,7 @@ impl EntryNeeds {
             ));
         }
         if !problems.is_empty() {
-            return Err(Failure::Settings(ConfigError(problems)));
+            return Err(Failure::Settings(problems.into()));
         }
         Ok(self.remarks(client, hands_over))
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::api::ApiName;
 use crate::cli::ConfigFile;
 use crate::cli::each_api::load_each;
-use crate::cli::load::{self, LoadPurpose};
-use crate::config::settings::{CommandSettings, LogLevel};
-use crate::config::{ApiConfig, ConfigError, Transport};
+use crate::cli::load::{self, LoadPurpose, SettingsUse};
+use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
+use crate::config::{ApiConfig, Problems, Transport};
 use crate::credentials::login::Login;
 use crate::error::Failure;
 use crate::text::one_line;
@@ -43,7 +43,13 @@ pub(super) async fn find_logins(
     settings: &CommandSettings,
     file: &ConfigFile,
 ) -> Result<FoundLogins, Failure> {
-    let config = load::chosen_settings(settings, file, LogLevel::Warn)?;
+    let config = load::settings(
+        settings,
+        &ServerSettings::default(),
+        file,
+        SettingsUse::Prepare,
+        LogLevel::Warn,
+    )?;
     refuse_mocks_and_tenants(&config.apis)?;
     let is_over_http = matches!(config.process.transport, Transport::Http { .. });
     let loaded = load_each(config.apis, LoadPurpose::Serve).await?;
@@ -67,7 +73,7 @@ pub(super) async fn find_logins(
 }
 
 fn refuse_mocks_and_tenants(apis: &[ApiConfig]) -> Result<(), Failure> {
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     for api in apis {
         let problem = if api.mock {
             "--mock needs no credential, so there is nothing to sign in to"
@@ -76,16 +82,9 @@ fn refuse_mocks_and_tenants(apis: &[ApiConfig]) -> Result<(), Failure> {
         } else {
             continue;
         };
-        match &api.options.name {
-            Some(name) => problems.extend(ConfigError::under(name, vec![problem.to_owned()])),
-            None => problems.push(problem.to_owned()),
-        }
+        problems.of_api(api.options.name.as_ref(), |own| own.push(problem));
     }
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::Settings(ConfigError(problems)))
-    }
+    Ok(problems.check()?)
 }
 
 impl FoundLogins {
@@ -117,7 +116,7 @@ impl FoundLogins {
                 )
             });
         }
-        Err(Failure::Settings(ConfigError(why)))
+        Err(Failure::Settings(why.into()))
     }
 
     /// The login that is meant.

@@ -14,6 +14,7 @@ use url::Url;
 use self::found::{FoundLogin, find_logins};
 use super::{ConfigFile, help, output};
 use crate::config::settings::CommandSettings;
+use crate::config::urls::{UrlForm, plain_url};
 use crate::config::variables::has_browser;
 use crate::credentials::login::Login;
 use crate::credentials::login::authorization::AuthorizationAnswer;
@@ -57,17 +58,10 @@ struct CallbackAddress {
 
 /// A loopback address over http (RFC 8252 section 7.3).
 fn read_callback(text: &str) -> Result<CallbackAddress, String> {
-    let url = Url::parse(text)
-        .ok()
-        .filter(|url| url.scheme() == "http" && is_loopback(url));
-    let is_plain = |url: &Url| {
-        url.username().is_empty()
-            && url.password().is_none()
-            && url.query().is_none()
-            && url.fragment().is_none()
-    };
+    let url = plain_url(text, UrlForm::Base);
+    let is_local = |url: &Url| url.scheme() == "http" && is_loopback(url) && url.port() != Some(0);
     let text = text.to_owned();
-    url.filter(|url| is_plain(url) && url.port() != Some(0))
+    url.filter(is_local)
         .map(|url| CallbackAddress { url, text })
         .ok_or_else(|| {
             "it must be an http address of this machine, as in http://localhost:8765/cb".to_owned()

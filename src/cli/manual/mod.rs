@@ -12,6 +12,7 @@ mod tests {
 
     use crate::cli::{Cli, whole_command};
     use crate::config::settings::is_key_alone;
+    use crate::config::tables::RANGES;
 
     /// The pages of settings: the file, the title, and the sections of `--help` that each has.
     const PAGES: [(&str, &str, &[&str]); 4] = [
@@ -110,10 +111,15 @@ mod tests {
                 format!("Variable `{variable}`{key}"),
             )
         };
+        let range = RANGES
+            .iter()
+            .find(|range| range.key == key)
+            .map(|range| format!(" It must be {range}."));
         let mut part = format!(
-            "`{}`\n:   {}.  \n    {places}\n\n",
+            "`{}`\n:   {}.{}  \n    {places}\n\n",
             title.trim(),
-            meaning_of(argument)
+            meaning_of(argument),
+            range.unwrap_or_default()
         );
         // A flag that is refused takes any value.
         let choices = Cli::command()

@@ -23,7 +23,7 @@ use crate::cli::load::{self, LoadPurpose};
 use crate::cli::{ConfigFile, output};
 use crate::config::apis::about::{icon_file, is_server_name, web_address};
 use crate::config::settings::{ApiSettings, CommandSettings, LogLevel, ServerSettings};
-use crate::config::{self, ApiConfig, ConfigError, LayeredSettings, variables};
+use crate::config::{self, ApiConfig, LayeredSettings, Problems, variables};
 use crate::error::Failure;
 use crate::json::JsonObject;
 use crate::spec::Document;
@@ -101,7 +101,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         settings.config.options.about.name.as_deref(),
         api.title(),
     )?;
-    let icon = settings.given.api.about.icon.as_ref().and_then(icon_file);
+    let icon = settings.given.api.about.icon.as_deref().and_then(icon_file);
     let icon = icon.as_ref().map(|(icon, bytes)| {
         let is_png = icon.media_type == Some("image/png");
         BundledIcon {
@@ -191,8 +191,7 @@ impl BundleSettings {
         let process = layered.process.clone();
         let only = layered.keep_one_without_name().map_err(|found| {
             Failure::setting(format!(
-                "a bundle holds one API, and the settings have {}; choose one with --api NAME and make a bundle of each, or let `openapi-mcp install --config FILE` write an entry that serves all",
-                found.counted()
+                "a bundle holds one API, and the settings have {found}; choose one with --api NAME and make a bundle of each, or let `openapi-mcp install --config FILE` write an entry that serves all"
             ))
         })?;
         let given = only.map_or_else(ApiSettings::default, |api| {
@@ -209,16 +208,14 @@ impl BundleSettings {
         problems.extend(variables::not_variable_names(
             named_variables.iter().map(String::as_str),
         ));
-        if !problems.is_empty() {
-            return Err(Failure::Settings(ConfigError(problems)));
-        }
+        Problems::from(problems).check()?;
         Ok(Self {
             given: CommandSettings {
                 api: given,
                 process,
             },
             named_variables,
-            config: load::resolve_one_api(layered, LogLevel::Error)?.1,
+            config: load::resolve_one_api(layered, LogLevel::Error)?,
         })
     }
 

@@ -13,7 +13,7 @@ use self::served::Served;
 use super::load;
 use crate::annotate::options::Confirm;
 use crate::annotate::{Pattern, TokenShare};
-use crate::config::{ApiConfig, ConfigError, ProcessConfig};
+use crate::config::{ApiConfig, Problems, ProcessConfig};
 use crate::error::Failure;
 use crate::mcp::McpServer;
 use crate::mcp::endpoints::api_slot::ApiSlot;
@@ -100,7 +100,7 @@ impl LoadingApis {
     /// The failure that ends the start.
     pub(crate) async fn finish(mut self) -> Result<WatchedApis, Failure> {
         let mut watching = Vec::new();
-        let (mut problems, mut is_complete) = (Vec::new(), true);
+        let (mut problems, mut is_complete) = (Problems::default(), true);
         while let Some(loaded) = self.loads.join_next().await {
             let (index, outcome) = loaded.map_err(|error| {
                 Failure::Io(
@@ -128,15 +128,14 @@ impl LoadingApis {
                         None => return Err(failure),
                     }
                 }
-                (Err(Failure::Settings(ConfigError(own))), Some(name)) => {
-                    problems.extend(ConfigError::under(name, own));
+                (Err(Failure::Settings(own)), name @ Some(_)) => {
+                    problems.of_api(name.as_ref(), |problems| problems.extend(own));
                     continue;
                 }
-                (Err(failure @ Failure::Outbound(OutboundError::Identity(_))), Some(name)) => {
-                    problems.extend(ConfigError::under(
-                        name,
-                        vec![text::error_in_a_line(&failure)],
-                    ));
+                (Err(failure @ Failure::Outbound(OutboundError::Identity(_))), name @ Some(_)) => {
+                    problems.of_api(name.as_ref(), |problems| {
+                        problems.push(text::error_in_a_line(&failure));
+                    });
                     continue;
                 }
                 (Err(failure), Some(name)) => {
@@ -154,9 +153,7 @@ impl LoadingApis {
             watching.push(AbortOnDropHandle::new(watch));
         }
         problems.extend(self.unmatched_patterns(is_complete));
-        if !problems.is_empty() {
-            return Err(Failure::Settings(ConfigError(problems)));
-        }
+        problems.check()?;
         let counts = self.server.apis().counts();
         let ApiCounts { served, all, .. } = counts;
         let is_single = self.server.apis().is_single();

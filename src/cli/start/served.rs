@@ -6,7 +6,7 @@ use crate::annotate::hint_review::summarize_words;
 use crate::api::Api;
 use crate::check::cost;
 use crate::cli::load::{self, LoadPurpose, Loaded};
-use crate::config::{ApiConfig, ConfigError};
+use crate::config::{ApiConfig, Problems};
 use crate::error::Failure;
 use crate::mcp::McpServer;
 use crate::mcp::meta_tools::ListMode;
@@ -47,7 +47,7 @@ pub(crate) async fn load_into(
         .collect();
     server
         .serve_api(index, Arc::clone(&api))
-        .map_err(|clashes| Failure::Settings(ConfigError(clashes)))?;
+        .map_err(Problems::from)?;
     announce(&api, config, lost, server.searches());
     Ok(Served {
         mocks,

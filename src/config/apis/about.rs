@@ -13,7 +13,7 @@ use url::Url;
 use crate::api::about::{
     About, AboutIcon, MAX_INSTRUCTIONS_BYTES, MAX_SUMMARY_BYTES, MAX_TITLE_BYTES,
 };
-use crate::config::keys::path::ConfigSource;
+use crate::config::problems::Problems;
 use crate::spec::Source;
 use crate::text::{clean, one_line};
 
@@ -46,14 +46,14 @@ pub(crate) struct AboutSettings {
     pub website: Option<String>,
     /// An https URL, or a PNG or SVG file of at most 64 KiB; else the document's `info.x-logo.url`
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub icon: Option<ConfigSource>,
+    pub icon: Option<String>,
     /// Instructions for the model, at most 1,500 bytes; else the document's description
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
 }
 
 /// Reads the introduction; faults are pushed to `problems`.
-pub(crate) fn resolve_about(settings: &AboutSettings, problems: &mut Vec<String>) -> About {
+pub(crate) fn resolve_about(settings: &AboutSettings, problems: &mut Problems) -> About {
     let mut checked =
         |key: &str, text: &Option<String>, check: fn(&str) -> Result<String, String>| {
             let checked = check(text.as_deref()?.trim());
@@ -126,8 +126,8 @@ pub(crate) fn web_address(text: &str, schemes: &[&str]) -> Result<Url, String> {
 }
 
 /// Reads an icon.
-fn read_icon(icon: &ConfigSource) -> Result<AboutIcon, String> {
-    match icon.parse()? {
+fn read_icon(icon: &str) -> Result<AboutIcon, String> {
+    match Source::parse(icon).map_err(|error| error.to_string())? {
         Source::Url(url) => Ok(AboutIcon {
             src: web_address(url.as_str(), &["https"])?.into(),
             media_type: None,
@@ -139,8 +139,8 @@ fn read_icon(icon: &ConfigSource) -> Result<AboutIcon, String> {
 }
 
 /// The file of an icon, if it is one.
-pub(crate) fn icon_file(icon: &ConfigSource) -> Option<(AboutIcon, Vec<u8>)> {
-    match icon.parse() {
+pub(crate) fn icon_file(icon: &str) -> Option<(AboutIcon, Vec<u8>)> {
+    match Source::parse(icon) {
         Ok(Source::Path(path)) => read_icon_file(&path).ok(),
         _ => None,
     }

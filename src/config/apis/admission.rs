@@ -12,9 +12,9 @@ use crate::config::auth::settings::SchemeSettings;
 use crate::config::clients::access_rules::read_access;
 use crate::config::clients::named_tokens::check_tokens;
 use crate::config::keys::read_all::can_be_read;
-use crate::config::keys::wrong_value::{Disclosure, FileProblems, expected_by};
 use crate::config::layer::{from_map, keys};
 use crate::config::overrides::read_rules;
+use crate::config::problems::{Disclosure, Problems, expected_by};
 use crate::config::settings::FileRules;
 
 /// Keys of the settings of an API that are not flags, because no line could hold their values.
@@ -28,8 +28,8 @@ type Schemes = BTreeMap<String, SchemeSettings>;
 pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
     members: Map<String, Value>,
     others: &[&str],
-    problems: &mut FileProblems<'_>,
-    mut take_other: impl FnMut(&str, &Value, &mut FileProblems<'_>) -> bool,
+    problems: &mut Problems,
+    mut take_other: impl FnMut(&str, &Value, &mut Problems) -> bool,
 ) -> (T, FileRules) {
     let flags = keys::<T>();
     let (mut settings, mut rules) = (Map::new(), FileRules::default());
@@ -72,7 +72,7 @@ fn admit_key<T: DeserializeOwned>(
     key: String,
     value: Value,
     map: &mut Map<String, Value>,
-    problems: &mut FileProblems<'_>,
+    problems: &mut Problems,
 ) {
     let admits = |value: &Value| {
         let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
@@ -92,7 +92,7 @@ fn admit_key<T: DeserializeOwned>(
     let wrong = elements.filter_map(|(index, element)| {
         Some((index, element, admits(&vec![element.clone()].into()).err()?))
     });
-    let before = problems.problems.len();
+    let before = problems.len();
     if admits(&Vec::<Value>::new().into()).is_ok() {
         for (index, element, error) in wrong {
             problems.push_wrong_value(
@@ -103,7 +103,7 @@ fn admit_key<T: DeserializeOwned>(
             );
         }
     }
-    if problems.problems.len() == before {
+    if problems.len() == before {
         problems.push_wrong_value(&key, &value, &expected_by(&error), disclosure);
     }
 }

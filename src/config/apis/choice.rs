@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::named::{NamedSettings, add_api};
 use crate::api::name::ApiName;
+use crate::config::problems::Problems;
 use crate::text;
 
 /// `--api`, of every command that reads settings.
@@ -25,7 +26,7 @@ impl ApiChoice {
     pub(crate) fn add_to(
         &self,
         apis: &mut Vec<NamedSettings>,
-        problems: &mut Vec<String>,
+        problems: &mut Problems,
     ) -> Vec<ApiName> {
         let mut chosen = Vec::new();
         for text in self.api.iter().filter(|text| !text.trim().is_empty()) {
@@ -33,19 +34,15 @@ impl ApiChoice {
                 Some((name, spec)) => (name, Some(spec)),
                 None => (text.as_str(), None),
             };
-            let name = match ApiName::parse(name.trim()) {
-                Ok(name) => name,
-                Err(problem) => {
-                    problems.push(format!("--api: {problem}"));
-                    continue;
-                }
+            let Some(name) = problems.ok("--api", ApiName::parse(name.trim())) else {
+                continue;
             };
             match spec {
                 None => chosen.push(name),
                 Some(spec) => {
                     let mut new = NamedSettings::default();
                     new.api.document.spec = Some(spec.into());
-                    add_api(apis, name, new, "--api", problems);
+                    problems.within("--api", |problems| add_api(apis, name, new, problems));
                 }
             }
         }
@@ -57,7 +54,7 @@ impl ApiChoice {
 pub(crate) fn keep_chosen(
     apis: &mut Vec<NamedSettings>,
     chosen: &[ApiName],
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) {
     for name in chosen {
         let known = apis.iter().filter_map(|api| api.name.as_ref());

@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::api::name::ApiName;
 use crate::config::headers::{read_headers, warn_about_missing_scheme};
-use crate::config::keys::path::ConfigSource;
+use crate::config::problems::Problems;
 use crate::outbound::HttpClient;
 use crate::spec::{ExternalReferences, Source, SourceReader};
 
@@ -19,7 +19,7 @@ use crate::spec::{ExternalReferences, Source, SourceReader};
 pub(crate) struct DocumentSettings {
     /// The OpenAPI document: a file, an http(s) URL, or - for standard input
     #[arg(long, value_name = "FILE|URL|-", help_heading = "Document")]
-    pub spec: Option<ConfigSource>,
+    pub spec: Option<String>,
 
     /// A header for fetching the document from a URL (a list; for secrets, use
     /// --spec-header-env)
@@ -49,7 +49,7 @@ pub(crate) struct DocumentSettings {
         value_name = "FILE|URL",
         help_heading = "Document"
     )]
-    pub overlay: Vec<ConfigSource>,
+    pub overlay: Vec<String>,
 
     /// References into other files that are followed [default: local]
     #[arg(
@@ -95,20 +95,16 @@ pub(crate) fn resolve_document(
     settings: &DocumentSettings,
     name: Option<&ApiName>,
     warnings: &mut Vec<String>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<DocumentOptions> {
-    let source = resolve_source(settings.spec.as_ref(), name, problems);
+    let source = resolve_source(settings.spec.as_deref(), name, problems);
     let overlays = settings
         .overlay
         .iter()
-        .filter(|overlay| !overlay.is_empty());
-    let mut parse = |overlay: &ConfigSource| {
-        overlay
-            .parse()
-            .map_err(|error| problems.push(format!("`overlay`: {error}")))
-            .ok()
-    };
-    let overlays = overlays.filter_map(&mut parse).collect();
+        .filter(|overlay| !overlay.trim().is_empty());
+    let overlays = overlays
+        .filter_map(|overlay| problems.ok("`overlay`", Source::parse(overlay)))
+        .collect();
     let flags = ["`spec_header`", "--spec-header-env"];
     let headers = read_headers(
         flags,
@@ -126,30 +122,26 @@ pub(crate) fn resolve_document(
 }
 
 fn resolve_source(
-    spec: Option<&ConfigSource>,
+    spec: Option<&str>,
     name: Option<&ApiName>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<Source> {
-    let Some(spec) = spec.filter(|spec| !spec.is_empty()) else {
+    let Some(spec) = spec.filter(|spec| !spec.trim().is_empty()) else {
         if name.is_some() {
-            problems.push("no document is given; add `spec`, with a file or a URL".into());
+            problems.push("no document is given; add `spec`, with a file or a URL");
         } else if !problems
             .iter()
             .any(|problem| problem.starts_with("the configuration file "))
         {
             // Otherwise, what of the file could not be read may be what names the document.
-            problems.push("no document is given; add --spec FILE, --spec URL, or --spec - (standard input, if no client needs it)".into());
+            problems.push("no document is given; add --spec FILE, --spec URL, or --spec - (standard input, if no client needs it)");
         }
         return None;
     };
-    let source = spec
-        .parse()
-        .map_err(|error| problems.push(format!("--spec: {error}")))
-        .ok()?;
+    let source = problems.ok("--spec", Source::parse(spec))?;
     if name.is_some() && source == Source::Stdin {
-        problems.push(
-            "`spec` is `-`, and standard input cannot be the document of one API of several".into(),
-        );
+        problems
+            .push("`spec` is `-`, and standard input cannot be the document of one API of several");
         return None;
     }
     Some(source)

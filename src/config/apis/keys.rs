@@ -3,6 +3,7 @@
 use crate::config::apis::about::AboutSettings;
 use crate::config::forward::ForwardSettings;
 use crate::config::layer::given_settings;
+use crate::config::problems::Problems;
 use crate::config::settings::{ApiSettings, CommonSettings};
 
 /// Reports each flag (or variable) of one API that cannot be used with several: ignoring it would
@@ -10,7 +11,7 @@ use crate::config::settings::{ApiSettings, CommonSettings};
 pub(crate) fn refuse_settings_of_one_api(
     api: &ApiSettings,
     forward: &ForwardSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) {
     let own = ApiSettings {
         common: CommonSettings::default(),
@@ -18,18 +19,17 @@ pub(crate) fn refuse_settings_of_one_api(
         about: AboutSettings::default(),
         ..api.clone()
     };
-    for setting in given_settings(&own)
+    for (name, key) in given_settings(&own)
         .into_iter()
         .chain(given_settings(forward))
     {
-        let key = &setting.key;
-        let variable = if setting.has_flag {
+        let variable = if name.starts_with("--") {
             format!(" (or OPENAPI_MCP_{})", key.to_ascii_uppercase())
         } else {
             String::new()
         };
         problems.push(format!(
-            "{setting}{variable} concerns one API, and there are several; put `{key}` under the API's name in `apis`"
+            "{name}{variable} concerns one API, and there are several; put `{key}` under the API's name in `apis`"
         ));
     }
 }

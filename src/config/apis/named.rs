@@ -7,6 +7,7 @@ use crate::api::name::ApiName;
 use crate::config::clients::scopes::ScopeSettings;
 use crate::config::forward::ForwardSettings;
 use crate::config::layer::layer;
+use crate::config::problems::Problems;
 use crate::config::settings::ApiSettings;
 
 /// Settings under one name, or all of them for the only API.
@@ -46,8 +47,7 @@ pub(crate) fn add_api(
     apis: &mut Vec<NamedSettings>,
     name: ApiName,
     settings: NamedSettings,
-    place: &str,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) {
     match apis.iter().filter_map(|api| api.name.as_ref()).find(|known| known.is_like(&name)) {
         None => apis.push(NamedSettings {
@@ -55,10 +55,10 @@ pub(crate) fn add_api(
             ..settings
         }),
         Some(known) if *known == name => problems.push(format!(
-            "{place}: there is an API `{name}` already; its credentials are for its own document, so give this one another name"
+            "there is an API `{name}` already; its credentials are for its own document, so give this one another name"
         )),
         Some(known) => problems.push(format!(
-            "{place}: the API `{name}` cannot be distinguished from `{known}`, because names that differ in `-` and `_` only are one in variables"
+            "the API `{name}` cannot be distinguished from `{known}`, because names that differ in `-` and `_` only are one in variables"
         )),
     }
 }

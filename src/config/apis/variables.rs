@@ -4,24 +4,27 @@
 //! the author of one document could claim the credential of another API by the name of a scheme.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 
 use secrecy::SecretString;
 
 use crate::api::name::ApiName;
-use crate::config::auth::settings::read_credential_variable;
+use crate::config::auth::references::parse_secret;
+use crate::config::auth::settings::check_part;
+use crate::config::problems::Problems;
 use crate::config::variables::counts_as_unset;
-use crate::credentials::values::{PREFIX, RESERVED_SUFFIXES};
+use crate::credentials::values::{CredentialPart, PREFIX, RESERVED_SUFFIXES};
 
 /// The values of one API, by what follows its name.
 pub(crate) type VariablesOfApi = BTreeMap<String, SecretString>;
 
-/// The values of the variables `OPENAPI_MCP_AUTH_…` of each API. One that could belong to two APIs,
-/// or belongs to none, is a problem.
-pub(crate) fn credential_variables_by_api(
+/// The values of the variables `OPENAPI_MCP_AUTH_…` of each API, or of the only one if there are no
+/// `names`. One that could belong to two APIs, or belongs to none, is a problem.
+pub(crate) fn credential_variables(
     names: &[ApiName],
-    problems: &mut Vec<String>,
-) -> BTreeMap<ApiName, VariablesOfApi> {
-    let mut by_api: BTreeMap<ApiName, VariablesOfApi> = BTreeMap::new();
+    problems: &mut Problems,
+) -> BTreeMap<Option<ApiName>, VariablesOfApi> {
+    let mut by_api: BTreeMap<Option<ApiName>, VariablesOfApi> = BTreeMap::new();
     for (name, value) in std::env::vars_os() {
         let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
             continue;
@@ -31,12 +34,10 @@ pub(crate) fn credential_variables_by_api(
         }
         match owner(suffix, names) {
             Ok(None) => {}
-            Ok(Some((api, rest))) => match read_credential_variable(rest, value) {
+            Ok(Some((api, rest))) => match read_credential(rest, value) {
                 Ok(value) => {
-                    by_api
-                        .entry(api.clone())
-                        .or_default()
-                        .insert(rest.to_owned(), value);
+                    let values = by_api.entry(api.cloned()).or_default();
+                    values.insert(rest.to_owned(), value);
                 }
                 Err(why) => problems.push(format!("the variable {PREFIX}{suffix} {why}")),
             },
@@ -46,12 +47,21 @@ pub(crate) fn credential_variables_by_api(
     by_api
 }
 
-/// The API that a variable belongs to, with what follows its name; `None` for a setting of the
-/// server.
+/// The value of a variable for a scheme and part of that name.
+///
+/// # Errors
+/// The fault, as the end of a sentence.
+fn read_credential(suffix: &str, value: OsString) -> Result<SecretString, &'static str> {
+    let value = value.into_string().map_err(|_| "is not valid UTF-8")?;
+    check_part(CredentialPart::of_variable(suffix), parse_secret(&value)?)
+}
+
+/// The API that a variable belongs to, without a name if there are no `names`, with what follows
+/// its name; `None` for a setting of the server.
 fn owner<'n, 's>(
     suffix: &'s str,
     names: &'n [ApiName],
-) -> Result<Option<(&'n ApiName, &'s str)>, String> {
+) -> Result<Option<(Option<&'n ApiName>, &'s str)>, String> {
     let rest_of = |name: &'n ApiName| {
         let rest = suffix
             .strip_prefix(name.in_variables().as_str())?
@@ -72,6 +82,7 @@ fn owner<'n, 's>(
             readings()
         )),
         [] if RESERVED_SUFFIXES.contains(&suffix) => Ok(None),
+        [] if names.is_empty() => Ok(Some((None, suffix))),
         [] => {
             let known: Vec<&str> = names.iter().map(ApiName::as_str).collect();
             Err(format!(
@@ -79,7 +90,7 @@ fn owner<'n, 's>(
                 known.join(", ")
             ))
         }
-        [owner] => Ok(Some(*owner)),
+        [(name, rest)] => Ok(Some((Some(name), rest))),
         _ => Err(format!(
             "the variable {PREFIX}{suffix} could be the scheme {}, and is given to neither; {way_out}",
             readings()
@@ -95,7 +106,8 @@ mod tests {
     fn a_variable_that_could_belong_to_two_apis_belongs_to_neither() {
         let names = ["a", "a_b", "pets", "token"].map(|name| ApiName::parse(name).unwrap());
         let owner = |suffix: &str| {
-            owner(suffix, &names).map(|owner| owner.map(|(name, rest)| format!("{name}:{rest}")))
+            owner(suffix, &names)
+                .map(|owner| owner.map(|(name, rest)| format!("{}:{rest}", name.unwrap())))
         };
         assert_eq!(owner("PETS_API_KEY"), Ok(Some("pets:API_KEY".into())));
         assert_eq!(owner("A_C"), Ok(Some("a:C".into())));
@@ -115,5 +127,6 @@ mod tests {
             );
         }
         assert_eq!(super::owner("TOKEN_FILE", &names[..3]), Ok(None));
+        assert_eq!(super::owner("A_B", &[]), Ok(Some((None, "A_B"))));
     }
 }

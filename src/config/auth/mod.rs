@@ -8,11 +8,13 @@ mod signature;
 use std::collections::BTreeMap;
 
 use secrecy::SecretString;
-use url::{Origin, Url};
+use url::Origin;
 
 use self::oauth_client::oauth_client;
 use self::settings::{CredentialSettings, SchemeSettings, scheme_values};
-use super::keys::wrong_value::join_path;
+use super::problems::join_path;
+use super::urls::{UrlForm, plain_url};
+use crate::config::problems::Problems;
 use crate::credentials::tokens::token_store::TokenStore;
 use crate::credentials::values::Credentials;
 use crate::shared_state::keys::StateKeys;
@@ -23,18 +25,16 @@ pub(crate) fn resolve_credentials(
     settings: &CredentialSettings,
     variables: BTreeMap<String, SecretString>,
     keys: Option<&StateKeys>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Credentials {
     Credentials {
         origins: origins(settings, problems),
         optional: settings.allow_missing_credentials.unwrap_or(false),
         variables,
-        token_store: settings.token_store.as_ref().and_then(|path| {
-            let opened = TokenStore::open(path, keys.cloned());
-            opened
-                .map_err(|problem| problems.push(format!("`token_store`: {problem}")))
-                .ok()
-        }),
+        token_store: settings
+            .token_store
+            .as_ref()
+            .and_then(|path| problems.ok("`token_store`", TokenStore::open(path, keys.cloned()))),
         ..resolve_auth("auth", &settings.auth, problems)
     }
 }
@@ -44,7 +44,7 @@ pub(crate) fn resolve_credentials(
 pub(crate) fn resolve_auth(
     path: &str,
     schemes: &BTreeMap<String, SchemeSettings>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Credentials {
     let keyed = || {
         schemes
@@ -68,22 +68,15 @@ pub(crate) fn resolve_auth(
 }
 
 /// The origins of `credential_origin`.
-fn origins(settings: &CredentialSettings, problems: &mut Vec<String>) -> Vec<Origin> {
-    let origin = |text: &String| match Url::parse(text) {
-        Ok(url)
-            if matches!(url.scheme(), "http" | "https")
-                && url.path() == "/"
-                && url.query().is_none() =>
-        {
-            Some(url.origin())
-        }
-        _ => {
+fn origins(settings: &CredentialSettings, problems: &mut Problems) -> Vec<Origin> {
+    let origin = |text: &String| {
+        let url = plain_url(text, UrlForm::Origin);
+        if url.is_none() {
             problems.push(
-                "`credential_origin` must be a scheme and a host, as in https://uploads.example"
-                    .into(),
+                "`credential_origin` must be a scheme and a host, as in https://uploads.example",
             );
-            None
         }
+        Some(url?.origin())
     };
     settings
         .credential_origin

@@ -10,21 +10,22 @@ use url::Url;
 
 use crate::config::auth::references::{Reference, parse_file, parse_variable};
 use crate::config::auth::settings::SchemeSettings;
+use crate::config::problems::Problems;
 use crate::config::transport::Transport;
+use crate::config::urls::{UrlForm, plain_url};
 use crate::credentials::forward::Forwarding;
 use crate::credentials::tokens::oauth_client::{
     ClientKeyOptions, ClientSigner, ExchangeOptions, GrantKind,
 };
 use crate::credentials::tokens::token_store::TokenStore;
 use crate::credentials::values::OauthClientOptions;
-use crate::outbound::is_encrypted_or_local;
 use crate::shared_state::keys::StateKeys;
 
 /// Resolves the OAuth client of the scheme at `key` in the file; faults are pushed to `problems`.
 pub(super) fn oauth_client(
     key: &str,
     settings: &SchemeSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<OauthClientOptions> {
     let client = OauthClientOptions {
         signer: signer(key, settings, problems),
@@ -82,17 +83,8 @@ pub(crate) fn login_store(
 }
 
 /// The address of an endpoint for logins. A query stays a part of it (RFC 6749 section 3.1).
-fn login_url(
-    key: &str,
-    member: &str,
-    text: Option<&str>,
-    problems: &mut Vec<String>,
-) -> Option<Url> {
-    let url = Url::parse(text?).ok();
-    let is_plain = |url: &Url| {
-        url.username().is_empty() && url.password().is_none() && url.fragment().is_none()
-    };
-    let url = url.filter(|url| is_encrypted_or_local(url) && is_plain(url));
+fn login_url(key: &str, member: &str, text: Option<&str>, problems: &mut Problems) -> Option<Url> {
+    let url = plain_url(text?, UrlForm::Confidential);
     if url.is_none() {
         problems.push(format!(
             "`{key}.{member}` is not an https URL, or one of this machine, without user and fragment"
@@ -104,7 +96,7 @@ fn login_url(
 fn signer(
     key: &str,
     settings: &SchemeSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<Arc<ClientSigner>> {
     let Some(reference) = &settings.client_key else {
         let of_key = [
@@ -121,18 +113,10 @@ fn signer(
             "`{key}` has both `client_secret` and `client_key`; one is enough"
         ));
     }
-    let certificate = settings
-        .client_certificate
-        .as_ref()
-        .map(std::fs::read_to_string)
-        .transpose();
-    let certificate = certificate
-        .map_err(|error| {
-            problems.push(format!(
-                "`{key}.client_certificate`: the file cannot be read: {error}"
-            ));
-        })
-        .ok()?;
+    let certificate = settings.client_certificate.as_ref();
+    let certificate = certificate.map(std::fs::read_to_string).transpose();
+    let place = format!("`{key}.client_certificate`: the file cannot be read");
+    let certificate = problems.ok(place, certificate)?;
     let options = ClientKeyOptions {
         key_id: settings.client_key_id.as_deref(),
         certificate: certificate.as_deref(),
@@ -147,9 +131,7 @@ fn signer(
         )),
         Reference::File(path) => parse_file(path, parse),
     };
-    read.map(Arc::new)
-        .map_err(|problem| problems.push(format!("`{key}.client_key`: {problem}")))
-        .ok()
+    problems.ok(format!("`{key}.client_key`"), read.map(Arc::new))
 }
 
 #[cfg(unix)]
@@ -167,7 +149,7 @@ fn is_open_to_others(_path: &Path) -> bool {
 fn exchange(
     key: &str,
     settings: &SchemeSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<ExchangeOptions> {
     let Some(grant) = settings.grant else {
         let of_grant = [
@@ -218,12 +200,12 @@ pub(crate) fn check_grants(
     scheme: Option<&str>,
     forward: &Forwarding,
     transport: &Transport,
-) -> Vec<String> {
+) -> Problems {
     let Some(name) = scheme else {
-        return Vec::new();
+        return Problems::default();
     };
     let key = format!("`auth.{name}.grant`");
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     match transport {
         Transport::Stdio => problems.push(format!(
             "{key} needs --transport http: over stdio, there is no token of the user who calls"

@@ -1,11 +1,10 @@
 //! Secrets by reference: each is in a variable or in a file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use crate::config::keys::path::ConfigPath;
 use crate::config::variables::{called, is_placeholder, read_variable};
 
 /// Source of a secret.
@@ -16,7 +15,7 @@ pub(crate) enum Reference {
     /// An environment variable
     Env(String),
     /// A file, read at start
-    File(ConfigPath),
+    File(PathBuf),
 }
 
 /// The secret that a reference leads to.

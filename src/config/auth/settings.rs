@@ -2,7 +2,7 @@
 //! always by reference.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -13,14 +13,12 @@ use url::Url;
 
 use super::signature::SignatureSettings;
 use crate::config::auth::references::{Reference, parse_secret, read_secret};
-use crate::config::keys::path::ConfigPath;
 use crate::config::keys::text_list::one_or_several;
-use crate::config::keys::wrong_value::join_path;
 use crate::config::layer::to_map;
-use crate::config::variables::counts_as_unset;
+use crate::config::problems::{Problems, join_path};
 use crate::credentials::signatures::aws::AwsSignature;
 use crate::credentials::tokens::oauth_client::GrantKind;
-use crate::credentials::values::{CredentialPart, CredentialValues, PREFIX, RESERVED_SUFFIXES};
+use crate::credentials::values::{CredentialPart, CredentialValues};
 use crate::spec::operation::server;
 
 /// Settings of credentials.
@@ -53,7 +51,7 @@ pub(crate) struct CredentialSettings {
     /// and for other processes, and those of `openapi-mcp login` [default: for logins over stdio,
     /// `openapi-mcp/tokens.json` in the system's folder for state]
     #[arg(long, hide = true, value_name = "FILE", help_heading = "Credentials")]
-    pub token_store: Option<ConfigPath>,
+    pub token_store: Option<PathBuf>,
 }
 
 /// Source of the credential of one scheme.
@@ -68,7 +66,7 @@ pub(crate) struct SchemeSettings {
     /// A variable with the key, the token, or `user:password`
     pub env: Option<String>,
     /// A file with the same
-    pub file: Option<ConfigPath>,
+    pub file: Option<PathBuf>,
     /// The user's name, if it is separate from the password
     pub username: Option<Reference>,
     /// The user's password, if it is separate from the name
@@ -99,7 +97,7 @@ pub(crate) struct SchemeSettings {
     /// The name of that key (`kid`)
     pub client_key_id: Option<String>,
     /// A file with the certificate of that key in PEM, as Microsoft Entra asks for
-    pub client_certificate: Option<ConfigPath>,
+    pub client_certificate: Option<PathBuf>,
     /// The audience of what that key signs, if it is neither `issuer` nor `token_url`
     pub assertion_audience: Option<String>,
     /// Call the API as the user: how the token of the client becomes one of the API
@@ -153,7 +151,7 @@ impl SchemeSettings {
     pub(super) fn signature(
         &self,
         key: &str,
-        problems: &mut Vec<String>,
+        problems: &mut Problems,
     ) -> Option<Arc<AwsSignature>> {
         let settings = self.sigv4.as_ref()?;
         let others = to_map(self)
@@ -182,43 +180,11 @@ pub(crate) enum ClientId {
     Reference(Reference),
 }
 
-/// The values of the variables `OPENAPI_MCP_AUTH_…`, by what follows that.
-pub(crate) fn credential_variables(problems: &mut Vec<String>) -> BTreeMap<String, SecretString> {
-    let mut variables = BTreeMap::new();
-    for (name, value) in std::env::vars_os() {
-        let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
-            continue;
-        };
-        if RESERVED_SUFFIXES.contains(&suffix) || value.to_str().is_some_and(counts_as_unset) {
-            continue;
-        }
-        match read_credential_variable(suffix, value) {
-            Ok(value) => {
-                variables.insert(suffix.to_owned(), value);
-            }
-            Err(why) => problems.push(format!("the variable {PREFIX}{suffix} {why}")),
-        }
-    }
-    variables
-}
-
-/// The value of a variable for a scheme and part of that name.
-///
-/// # Errors
-/// The fault, as the end of a sentence.
-pub(crate) fn read_credential_variable(
-    suffix: &str,
-    value: OsString,
-) -> Result<SecretString, &'static str> {
-    let value = value.into_string().map_err(|_| "is not valid UTF-8")?;
-    checked(CredentialPart::of_variable(suffix), parse_secret(&value)?)
-}
-
 /// Resolves the values of the scheme at `key` of the file.
 pub(super) fn scheme_values(
     key: &str,
     settings: &SchemeSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> CredentialValues {
     let own = match (&settings.env, &settings.file) {
         (Some(name), None) => Some(Reference::Env(name.clone())),
@@ -268,7 +234,7 @@ pub(super) fn scheme_values(
             insert(
                 part,
                 parse_secret(text)
-                    .and_then(|value| checked(part, value))
+                    .and_then(|value| check_part(part, value))
                     .map_err(|why| format!("it {why}")),
             );
         }
@@ -277,7 +243,10 @@ pub(super) fn scheme_values(
 }
 
 /// Checks that a part that must be a URL is one that a secret may be sent to.
-fn checked(part: CredentialPart, value: SecretString) -> Result<SecretString, &'static str> {
+pub(crate) fn check_part(
+    part: CredentialPart,
+    value: SecretString,
+) -> Result<SecretString, &'static str> {
     let usable = |text: &str| Url::parse(text).is_ok_and(|url| server::usable(url).is_ok());
     if part.is_url() && !usable(value.expose_secret()) {
         return Err("is not an http(s) URL without user, query and fragment");

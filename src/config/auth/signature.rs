@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::config::auth::references::{Reference, parse_secret, parse_variable, read_secret};
+use crate::config::problems::Problems;
+use crate::config::urls::{UrlForm, plain_url};
 use crate::config::variables::read_variable;
 use crate::credentials::signatures::aws::access_keys::{
     AccessKeys, ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts,
 };
 use crate::credentials::signatures::aws::{AccessKeyOptions, AwsSignature};
-use crate::outbound::is_encrypted_or_local;
 
 /// Address that ECS has for the endpoint of a container.
 const CONTAINER_HOST: &str = "http://169.254.170.2";
@@ -53,11 +54,7 @@ pub(crate) enum AwsCredentials {
 
 impl SignatureSettings {
     /// Resolves the settings at `key` in the file; faults are pushed to `problems`.
-    pub(super) fn resolve(
-        &self,
-        key: &str,
-        problems: &mut Vec<String>,
-    ) -> Option<Arc<AwsSignature>> {
+    pub(super) fn resolve(&self, key: &str, problems: &mut Problems) -> Option<Arc<AwsSignature>> {
         let (region, service) = (self.region.clone(), self.service.clone());
         for (part, text) in [("region", &region), ("service", &service)] {
             if text.as_ref().is_some_and(|text| !is_word(text)) {
@@ -89,12 +86,11 @@ fn is_word(text: &str) -> bool {
 fn of_references(
     key: &str,
     settings: &SignatureSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<AccessKeyOptions> {
     let mut read = |name: &str, reference: &Option<Reference>| {
         let read = reference.as_ref().map(read_secret)?;
-        read.map_err(|why| problems.push(format!("`{key}.{name}`: {why}")))
-            .ok()
+        problems.ok(format!("`{key}.{name}`"), read)
     };
     let id = read("access_key_id", &settings.access_key_id);
     let secret = read("secret_access_key", &settings.secret_access_key);
@@ -124,7 +120,7 @@ fn fixed(
 fn of_environment(
     key: &str,
     settings: &SignatureSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<AccessKeyOptions> {
     let mut problem = |why: String| problems.push(format!("`{key}.credentials`: {why}"));
     let references = [
@@ -166,7 +162,7 @@ fn web_identity(file: String, region: Option<&str>) -> Result<KeyEndpoint, Strin
     let role =
         read_variable("AWS_ROLE_ARN").ok_or("AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_ROLE_ARN")?;
     let url = if let Some(text) = read_variable("AWS_ENDPOINT_URL_STS") {
-        let url = Url::parse(&text).ok().filter(is_encrypted_or_local);
+        let url = plain_url(&text, UrlForm::Confidential);
         url.ok_or("AWS_ENDPOINT_URL_STS must be an https URL, or on this machine")?
     } else {
         let named = ["AWS_REGION", "AWS_DEFAULT_REGION"]

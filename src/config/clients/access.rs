@@ -1,5 +1,7 @@
 //! Settings of which HTTP clients may call, and how much.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -9,8 +11,9 @@ use super::introspection::{IntrospectionSettings, introspection};
 use super::named_tokens::{NamedTokenSettings, resolve_named_tokens};
 use super::scopes::ScopeSettings;
 use crate::config::auth::references::describe_unset;
-use crate::config::keys::path::ConfigPath;
 use crate::config::layer::given_settings;
+use crate::config::problems::Problems;
+use crate::config::urls::{UrlForm, plain_url};
 use crate::config::variables::read_variable;
 use crate::outbound;
 use crate::transport::http::{AccessOptions, Limits, OauthOptions, StaticToken, Tls, ToolScopes};
@@ -36,7 +39,7 @@ pub(crate) struct AccessSettings {
         value_name = "FILE",
         help_heading = "Authentication"
     )]
-    pub auth_token_file: Vec<ConfigPath>,
+    pub auth_token_file: Vec<PathBuf>,
 
     /// Static tokens with a name and their own share of the tools. Only in the configuration file.
     #[arg(skip)]
@@ -94,11 +97,11 @@ pub(crate) struct AccessSettings {
 
     /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
     #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP")]
-    pub tls_cert: Option<ConfigPath>,
+    pub tls_cert: Option<PathBuf>,
 
     /// A PEM file with the private key of that certificate
     #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP")]
-    pub tls_key: Option<ConfigPath>,
+    pub tls_key: Option<PathBuf>,
 
     /// The maximum number of connections at the same time; further ones wait to be accepted
     /// [default: 1024]
@@ -126,7 +129,7 @@ impl AccessSettings {
 pub(crate) fn access(
     settings: &AccessSettings,
     is_local: bool,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> AccessOptions {
     let mut access = AccessOptions {
         public_url: settings
@@ -150,7 +153,7 @@ pub(crate) fn access(
     }
     for path in &settings.auth_token_file {
         match StaticToken::in_file(path) {
-            Ok(tokens) => access.token_files.push((path.to_path_buf(), tokens)),
+            Ok(tokens) => access.token_files.push((path.clone(), tokens)),
             Err(wrong) => problems.extend(
                 wrong
                     .iter()
@@ -163,12 +166,9 @@ pub(crate) fn access(
 }
 
 /// The scope of those who agree to calls. No client may get it without asking for it.
-fn approver_scope(settings: &AccessSettings, problems: &mut Vec<String>) -> Option<String> {
+fn approver_scope(settings: &AccessSettings, problems: &mut Problems) -> Option<String> {
     let scope = settings.approver_scope.as_ref()?;
     check_scopes(std::iter::once(scope), problems);
-    if settings.oauth_issuer.is_none() {
-        problems.push("`approver_scope` needs --oauth-issuer".into());
-    }
     let of_calls = [
         &settings.scopes.oauth_read_scope,
         &settings.scopes.oauth_write_scope,
@@ -183,16 +183,10 @@ fn approver_scope(settings: &AccessSettings, problems: &mut Vec<String>) -> Opti
     Some(scope.clone())
 }
 
-fn public_url(text: &str, problems: &mut Vec<String>) -> Option<Url> {
-    let url = Url::parse(text).ok().filter(|url| {
-        let plain = url.query().is_none()
-            && url.fragment().is_none()
-            && url.username().is_empty()
-            && url.password().is_none();
-        plain && url.has_host() && matches!(url.scheme(), "http" | "https")
-    });
+fn public_url(text: &str, problems: &mut Problems) -> Option<Url> {
+    let url = plain_url(text, UrlForm::Base);
     let Some(mut url) = url else {
-        problems.push("--public-url is not a plain URL; write it as clients use it, as in https://mcp.example/mcp".into());
+        problems.push("--public-url is not a plain URL; write it as clients use it, as in https://mcp.example/mcp");
         return None;
     };
     // /mcp is the only path for clients.
@@ -205,45 +199,31 @@ fn public_url(text: &str, problems: &mut Vec<String>) -> Option<Url> {
 fn oauth(
     settings: &AccessSettings,
     is_local: bool,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<OauthOptions> {
     let Some(issuer) = &settings.oauth_issuer else {
         let given = given_settings(settings).into_iter();
-        for setting in given.filter(|setting| setting.key.starts_with("oauth_")) {
-            problems.push(format!("{setting} needs --oauth-issuer"));
+        for (name, _) in given.filter(|(_, key)| key.starts_with("oauth_")) {
+            problems.push(format!("{name} needs --oauth-issuer"));
         }
         return None;
     };
     let before = problems.len();
     let jwks_url = settings.oauth_jwks_url.as_ref().and_then(|text| {
-        let url = Url::parse(text).ok().filter(|url| {
-            url.has_host() && matches!(url.scheme(), "http" | "https") && !has_user(url)
-        });
+        let url = plain_url(text, UrlForm::Address);
         if url.is_none() {
-            problems
-                .push("`oauth_jwks_url` is not an http(s) URL without user and password".into());
+            problems.push("`oauth_jwks_url` is not an http(s) URL without user and password");
         }
         url
     });
     // An attacker who can change the keys in transit can forge tokens. If the URL of the keys is
     // given, the issuer is only a name.
-    match Url::parse(issuer) {
-        Ok(url)
-            if url.query().is_some()
-                || url.fragment().is_some()
-                || !url.has_host()
-                || has_user(&url) =>
-        {
-            problems.push("--oauth-issuer is not the URL of an issuer: it has no host, or it has a user, a query or a fragment".into());
-        }
-        Ok(url) if url.scheme() == "https" || jwks_url.is_some() || outbound::is_loopback(&url) => {
-        }
-        _ => problems.push(format!(
-            "--oauth-issuer: `{issuer}` must be an https URL, as in https://login.example/tenant"
-        )),
+    match plain_url(issuer, UrlForm::Base) {
+        Some(url) if url.scheme() == "https" || jwks_url.is_some() || outbound::is_loopback(&url) => {}
+        _ => problems.push("--oauth-issuer must be an https URL without user, query and fragment, as in https://login.example/tenant"),
     }
     if !is_local && settings.public_url.is_none() {
-        problems.push("--oauth-issuer needs --public-url URL, so that clients and tokens can name this server".into());
+        problems.push("--oauth-issuer needs --public-url URL, so that clients and tokens can name this server");
     }
     check_scopes(settings.oauth_scope.iter(), problems);
     let tool_scopes = tool_scopes(&settings.scopes, problems);
@@ -267,7 +247,7 @@ fn oauth(
 }
 
 /// The scopes that calls require; what is wrong with them is pushed to `problems`.
-pub(crate) fn tool_scopes(settings: &ScopeSettings, problems: &mut Vec<String>) -> ToolScopes {
+pub(crate) fn tool_scopes(settings: &ScopeSettings, problems: &mut Problems) -> ToolScopes {
     check_scopes(
         settings
             .oauth_read_scope
@@ -281,48 +261,19 @@ pub(crate) fn tool_scopes(settings: &ScopeSettings, problems: &mut Vec<String>) 
     }
 }
 
-/// Returns true if a URL has credentials, which would be shown with the URL.
-fn has_user(url: &Url) -> bool {
-    !url.username().is_empty() || url.password().is_some()
-}
-
 /// The certificate and its key.
-pub(crate) fn tls_files(settings: &AccessSettings, problems: &mut Vec<String>) -> Option<Tls> {
-    match (&settings.tls_cert, &settings.tls_key) {
-        (None, None) => None,
-        (Some(certificate), Some(key)) => Tls::load(certificate, key)
-            .map_err(|problem| problems.push(format!("`tls_cert`: {problem}")))
-            .ok(),
-        (Some(_), None) => {
-            problems.push(
-                "`tls_cert` needs `tls_key`, the file of the certificate's private key".into(),
-            );
-            None
-        }
-        (None, Some(_)) => {
-            problems.push("`tls_key` needs `tls_cert`, the file of its certificate".into());
-            None
-        }
-    }
+pub(crate) fn tls_files(settings: &AccessSettings, problems: &mut Problems) -> Option<Tls> {
+    let (certificate, key) = (settings.tls_cert.as_ref()?, settings.tls_key.as_ref()?);
+    problems.ok("`tls_cert`", Tls::load(certificate, key))
 }
 
-/// Reads the limits of clients.
-pub(crate) fn client_limits(settings: &AccessSettings, problems: &mut Vec<String>) -> Limits {
-    let mut limits = Limits::default();
-    match settings.max_connections {
-        Some(0) => problems.push("`max_connections` must be more than 0".into()),
-        Some(connections) => {
-            limits.connections = connections.min(tokio::sync::Semaphore::MAX_PERMITS);
-        }
-        None => {}
+/// The limits of clients.
+pub(crate) fn client_limits(settings: &AccessSettings) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        connections: settings.max_connections.map_or(usual.connections, |most| {
+            most.min(tokio::sync::Semaphore::MAX_PERMITS)
+        }),
+        rate: settings.client_rate_limit,
     }
-    match settings.client_rate_limit {
-        Some(rate) if !(0.001..=1e6).contains(&rate) => {
-            problems.push(
-                "`client_rate_limit` must be between 0.001 and 1000000 requests a second".into(),
-            );
-        }
-        rate => limits.rate = rate,
-    }
-    limits
 }

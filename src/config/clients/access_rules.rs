@@ -8,8 +8,8 @@ use super::claims::{check_scopes, read_wanted_claims};
 use crate::annotate::AccessRule;
 use crate::config::keys::read_all::read_all;
 use crate::config::keys::text_list::one_or_several;
-use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
 use crate::config::overrides::read_match;
+use crate::config::problems::{Disclosure, Problems, join_path};
 use crate::config::transport::Transport;
 use crate::spec::operation::rules::AccessDemand;
 
@@ -71,7 +71,7 @@ enum ClaimValue {
 }
 
 /// Reads the rules of the key `access`; errors are pushed to `problems`.
-pub(crate) fn read_access(value: &Value, problems: &mut FileProblems<'_>) -> Vec<AccessRule> {
+pub(crate) fn read_access(value: &Value, problems: &mut Problems) -> Vec<AccessRule> {
     let Value::Array(rules) = value else {
         problems.push_wrong_value("access", value, "a list of rules", Disclosure::Shown);
         return Vec::new();
@@ -82,14 +82,14 @@ pub(crate) fn read_access(value: &Value, problems: &mut FileProblems<'_>) -> Vec
         .collect()
 }
 
-fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<AccessRule> {
-    let before = problems.problems.len();
+fn read_rule(path: &str, value: &Value, problems: &mut Problems) -> Option<AccessRule> {
+    let before = problems.len();
     let keys: AccessKeys = read_all(path, value, Disclosure::Shown, problems)?;
     let matches = keys
         .matches
         .map(|value| read_match(path, &value, problems))
         .unwrap_or_default();
-    let mut wrong = Vec::new();
+    let mut wrong = Problems::default();
     check_scopes(keys.scopes.iter(), &mut wrong);
     for problem in wrong {
         problems.push(format!("`{path}.scopes`: {problem}"));
@@ -98,7 +98,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
         scopes: keys.scopes,
         claims: read_wanted_claims(&join_path(path, "claims"), keys.claims, problems),
     };
-    if problems.problems.len() == before && says == AccessDemand::default() {
+    if problems.len() == before && says == AccessDemand::default() {
         problems.push(format!(
             "`{path}` asks for nothing; add `scopes` or `claims`"
         ));

@@ -3,13 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::config::keys::claim::check_claim;
-use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::problems::{Disclosure, Problems, join_path};
 
 /// RFC 6749 section 3.3; any other character would break the challenge that names them.
-pub(super) fn check_scopes<'s>(
-    scopes: impl Iterator<Item = &'s String>,
-    problems: &mut Vec<String>,
-) {
+pub(super) fn check_scopes<'s>(scopes: impl Iterator<Item = &'s String>, problems: &mut Problems) {
     let legal = |scope: &str| {
         !scope.is_empty()
             && scope
@@ -25,7 +22,7 @@ pub(super) fn check_scopes<'s>(
 pub(super) fn read_wanted_claims(
     path: &str,
     claims: Map<String, Value>,
-    problems: &mut FileProblems<'_>,
+    problems: &mut Problems,
 ) -> Vec<(String, Vec<Value>)> {
     let mut wanted = Vec::new();
     for (place, values) in claims {

@@ -1,13 +1,14 @@
 //! Settings of the introspection of access tokens that are not JWTs.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-use url::Url;
 
-use crate::config::keys::path::ConfigPath;
 use crate::config::observability::secret_settings::resolve_secret;
-use crate::outbound::is_encrypted_or_local;
+use crate::config::problems::Problems;
+use crate::config::urls::{UrlForm, plain_url};
 use crate::transport::http::IntrospectionOptions;
 
 /// Settings of the introspection of access tokens that are not JWTs.
@@ -43,20 +44,19 @@ pub(crate) struct IntrospectionSettings {
         value_name = "FILE",
         help_heading = "Authentication"
     )]
-    pub oauth_client_secret_file: Option<ConfigPath>,
+    pub oauth_client_secret_file: Option<PathBuf>,
 }
 
 /// Reads the settings; `None` if there is no introspection. What is wrong with them is pushed to
 /// `problems`.
 pub(super) fn introspection(
     settings: &IntrospectionSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<IntrospectionOptions> {
     let (variable, file) = (
         settings.oauth_client_secret_env.as_deref(),
         settings.oauth_client_secret_file.as_ref(),
     );
-    let has_secret = variable.is_some() || file.is_some();
     let secret = resolve_secret(
         ["`oauth_client_secret_env`", "`oauth_client_secret_file`"],
         variable,
@@ -64,33 +64,12 @@ pub(super) fn introspection(
         |text| Ok(SecretString::from(text)),
         problems,
     );
-    let id = settings
-        .oauth_client_id
-        .as_ref()
-        .filter(|id| !id.trim().is_empty());
-    let Some(text) = &settings.oauth_introspection_url else {
-        if has_secret || id.is_some() {
-            problems.push("`oauth_client_id` and `oauth_client_secret_env` or `oauth_client_secret_file` need `oauth_introspection_url`".into());
-        }
-        return None;
-    };
+    let id = settings.oauth_client_id.as_ref();
+    let text = settings.oauth_introspection_url.as_ref()?;
     // The token and the secret are sent there.
-    let url = Url::parse(text).ok().filter(|url| {
-        let is_plain =
-            url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
-        is_plain && url.has_host() && is_encrypted_or_local(url)
-    });
+    let url = plain_url(text, UrlForm::Confidential);
     if url.is_none() {
-        problems
-            .push("`oauth_introspection_url` is not an https URL without user and password".into());
-    }
-    if id.is_none() {
-        problems.push(
-            "`oauth_introspection_url` needs `oauth_client_id`, the client that may ask it".into(),
-        );
-    }
-    if !has_secret {
-        problems.push("`oauth_introspection_url` needs `oauth_client_secret_env` or `oauth_client_secret_file`".into());
+        problems.push("`oauth_introspection_url` is not an https URL without user and password");
     }
     Some(IntrospectionOptions {
         url: url?,

@@ -1,6 +1,7 @@
 //! The key `auth_tokens` of the configuration file: static tokens with a name, and the share of the
 //! tools that each may call.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::de::{Deserializer, Error as _};
@@ -11,10 +12,9 @@ use super::claims::check_scopes;
 use crate::annotate::{Pattern, Selection, TokenShare};
 use crate::caller::client_grant::{ClientGrant, Scopes, TokenClaims};
 use crate::config::auth::references::describe_unset;
-use crate::config::keys::path::ConfigPath;
 use crate::config::keys::read_all::can_be_read;
 use crate::config::keys::text_list::one_or_several;
-use crate::config::keys::wrong_value::{Disclosure, FileProblems};
+use crate::config::problems::{Disclosure, Problems};
 use crate::config::variables::read_variable;
 use crate::transport::http::{AccessOptions, NamedToken, StaticToken};
 
@@ -34,7 +34,7 @@ pub(crate) struct NamedTokenSettings {
     pub env: Option<String>,
     /// The file with the token; it is read again when it changes
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<ConfigPath>,
+    pub file: Option<PathBuf>,
     /// The tools that it may call, by patterns as in `tool_include` of an API; without any, all
     #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
     #[serde(
@@ -81,8 +81,8 @@ impl NamedTokenSettings {
 
 /// Returns true if the value of `auth_tokens` can be read; errors are pushed to `problems` and
 /// repeat no value that may be a token.
-pub(crate) fn check_tokens(value: &Value, problems: &mut FileProblems<'_>) -> bool {
-    let before = problems.problems.len();
+pub(crate) fn check_tokens(value: &Value, problems: &mut Problems) -> bool {
+    let before = problems.len();
     let mut rest = value.clone();
     if rest.as_array().is_some_and(Vec::is_empty) {
         problems.push("`auth_tokens` is an empty list; list a token, or leave the key out");
@@ -101,7 +101,7 @@ pub(crate) fn check_tokens(value: &Value, problems: &mut FileProblems<'_>) -> bo
     }
     let is_read =
         can_be_read::<Vec<NamedTokenSettings>>("auth_tokens", &rest, Disclosure::Hidden, problems);
-    is_read && problems.problems.len() == before
+    is_read && problems.len() == before
 }
 
 /// A text, or a list of texts that is not empty: without any, a token may call everything, and an
@@ -117,7 +117,7 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String
 pub(super) fn resolve_named_tokens(
     settings: &[NamedTokenSettings],
     access: &mut AccessOptions,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) {
     for (index, entry) in settings.iter().enumerate() {
         let place = format!("auth_tokens[{index}]");
@@ -127,10 +127,10 @@ pub(super) fn resolve_named_tokens(
             settings.get(..index).unwrap_or_default(),
             problems,
         );
-        let mut wrong = Vec::new();
+        let mut wrong = Problems::default();
         check_scopes(entry.scopes.iter(), &mut wrong);
         if entry.approve == Some(true) && entry.has_share() {
-            wrong.push("a token with `approve: true` calls nothing: leave out what it may call, its claims and its scopes".into());
+            wrong.push("a token with `approve: true` calls nothing: leave out what it may call, its claims and its scopes");
         }
         let token = read_token(entry)
             .map_err(|problems| wrong.extend(problems))
@@ -150,7 +150,7 @@ pub(super) fn resolve_named_tokens(
         access.named.push(NamedToken {
             name: entry.name.clone(),
             token,
-            file: entry.file.as_ref().map(|file| file.to_path_buf()),
+            file: entry.file.clone(),
             approves: entry.approve == Some(true),
             granted: ClientGrant {
                 scopes: match entry.scopes.as_slice() {
@@ -172,7 +172,7 @@ fn check_name(
     place: &str,
     entry: &NamedTokenSettings,
     before: &[NamedTokenSettings],
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) {
     let name = &entry.name;
     let is_legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -205,14 +205,12 @@ fn read_token(entry: &NamedTokenSettings) -> Result<StaticToken, Vec<String>> {
 /// to `problems`.
 pub(crate) fn resolve_shares(
     settings: &[NamedTokenSettings],
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Arc<[TokenShare]> {
     let mut patterns = |place: &str, texts: &[String]| -> Vec<Pattern> {
-        let read = texts.iter().filter_map(|text| {
-            let read = Pattern::parse(text);
-            read.map_err(|error| problems.push(format!("`{place}`: {error}")))
-                .ok()
-        });
+        let read = texts
+            .iter()
+            .filter_map(|text| problems.ok(format!("`{place}`"), Pattern::parse(text)));
         read.collect()
     };
     let share = |(index, entry): (usize, &NamedTokenSettings)| TokenShare {

@@ -4,4 +4,3 @@ pub(crate) mod claim;
 pub(crate) mod path;
 pub(crate) mod read_all;
 pub(crate) mod text_list;
-pub(crate) mod wrong_value;

@@ -1,189 +1,134 @@
 //! Paths in settings. Those of the configuration file are relative to its folder, those of a flag
 //! or a variable to the working directory.
 
-use std::cell::RefCell;
-use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use clap::Command;
+use serde_json::{Map, Value};
 
 use crate::spec::Source;
 
-thread_local! {
-    /// The folder that relative paths start at while a file's settings are read.
-    static FOLDER: RefCell<PathBuf> = const { RefCell::new(PathBuf::new()) };
-}
+/// Keys of the file that are not flags, and hold paths under the keys `file`, `icon` and
+/// `client_certificate`.
+const NESTED: [&str; 4] = ["about", "auth", "auth_tokens", "tenants"];
 
-/// Reads settings in which relative paths start at `folder`.
-pub(crate) fn read_relative_to<T>(folder: &Path, read: impl FnOnce() -> T) -> T {
-    let before = FOLDER.replace(folder.to_owned());
-    let read = read();
-    FOLDER.set(before);
-    read
-}
-
-/// An absolute path stays what it is.
-fn resolve(path: &Path) -> PathBuf {
-    FOLDER.with_borrow(|folder| folder.join(path))
-}
-
-/// A file or folder that a setting names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(inline))]
-#[serde(transparent)]
-pub(crate) struct ConfigPath(PathBuf);
-
-impl<'de> Deserialize<'de> for ConfigPath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // `-` is standard output.
-        let read = |text: String| {
-            if text == "-" {
-                text.into()
-            } else {
-                resolve(Path::new(&text))
+/// Makes the paths of a file's settings absolute, which are relative to `folder`; `command` has the
+/// settings as flags, whose value names say which of them are paths.
+pub(crate) fn make_paths_absolute(
+    settings: &mut Map<String, Value>,
+    folder: &Path,
+    command: &Command,
+) {
+    for (key, value) in settings {
+        if key == "apis" {
+            for api in value.as_object_mut().into_iter().flat_map(Map::values_mut) {
+                if let Value::Object(api) = api {
+                    make_paths_absolute(api, folder, command);
+                }
             }
-        };
-        String::deserialize(deserializer).map(|text| Self(read(text)))
-    }
-}
-
-/// Makes the path of a flag or a variable.
-impl From<String> for ConfigPath {
-    fn from(text: String) -> Self {
-        Self(text.into())
-    }
-}
-
-impl Deref for ConfigPath {
-    type Target = Path;
-
-    fn deref(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl AsRef<Path> for ConfigPath {
-    fn as_ref(&self) -> &Path {
-        &self.0
-    }
-}
-
-/// A header of requests whose value is in a file: `NAME=PATH`, or `NAME=SCHEME PATH` with an
-/// authentication scheme before the value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(inline))]
-#[serde(transparent)]
-pub(crate) struct HeaderFile(String);
-
-impl HeaderFile {
-    /// Returns the name of the header, the authentication scheme or an empty text, and the path;
-    /// `None` if there is no `=`.
-    pub(crate) fn parts(&self) -> Option<(&str, &str, &Path)> {
-        let (name, value) = self.0.split_once('=')?;
-        // A path has a separator or a dot in its first word, or no second one.
-        let is_scheme = |word: &str| {
-            word.bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-        };
-        let (scheme, path) = value
-            .trim()
-            .split_once(' ')
-            .filter(|(word, _)| is_scheme(word))
-            .unwrap_or(("", value));
-        Some((name, scheme, Path::new(path.trim())))
-    }
-
-    /// The same with another path.
-    pub(crate) fn with_path(&self, change: impl FnOnce(&str) -> String) -> Option<Self> {
-        let (name, scheme, path) = self.parts()?;
-        let path = change(path.to_str()?);
-        let space = if scheme.is_empty() { "" } else { " " };
-        Some(Self(format!("{name}={scheme}{space}{path}")))
-    }
-}
-
-impl<'de> Deserialize<'de> for HeaderFile {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let given = Self(String::deserialize(deserializer)?);
-        let resolved = given.with_path(|path| resolve(Path::new(path)).display().to_string());
-        Ok(resolved.unwrap_or(given))
-    }
-}
-
-impl From<String> for HeaderFile {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl From<HeaderFile> for String {
-    fn from(header: HeaderFile) -> Self {
-        header.0
-    }
-}
-
-/// A document that a setting names: a file, an http(s) URL, or `-` for standard input.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(inline))]
-#[serde(transparent)]
-pub(crate) struct ConfigSource(String);
-
-impl ConfigSource {
-    /// The source.
-    ///
-    /// # Errors
-    /// An error if it names neither a file nor an http(s) URL.
-    pub(crate) fn parse(&self) -> Result<Source, String> {
-        Source::parse(&self.0).map_err(|error| error.to_string())
-    }
-
-    /// Returns true if the path is empty, as by `--spec "$UNSET"`.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.trim().is_empty()
-    }
-}
-
-impl<'de> Deserialize<'de> for ConfigSource {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let resolved = match Source::parse(&text) {
-            Ok(Source::Path(path)) if !text.trim().is_empty() => {
-                resolve(&path).into_os_string().into_string().ok()
+        } else if NESTED.contains(&key.as_str()) {
+            make_nested_absolute(value, folder);
+        } else if let Some(argument) = command.get_arguments().find(|known| known.get_id() == key) {
+            for value_name in argument.get_value_names().unwrap_or_default() {
+                make_value_absolute(value_name, value, folder);
             }
-            _ => None,
-        };
-        Ok(Self(resolved.unwrap_or(text)))
+        }
     }
 }
 
-impl From<String> for ConfigSource {
-    fn from(text: String) -> Self {
-        Self(text)
+fn make_nested_absolute(value: &mut Value, folder: &Path) {
+    match value {
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| make_nested_absolute(item, folder)),
+        Value::Object(members) => {
+            for (key, member) in members {
+                match key.as_str() {
+                    "claims" => {}
+                    "file" | "icon" | "client_certificate" if member.is_string() => {
+                        make_value_absolute("FILE", member, folder);
+                    }
+                    _ => make_nested_absolute(member, folder),
+                }
+            }
+        }
+        _ => {}
     }
 }
 
-impl From<&str> for ConfigSource {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
+fn make_value_absolute(value_name: &str, value: &mut Value, folder: &Path) {
+    match value {
+        Value::String(text) => {
+            *text = change_path(value_name, text, |path| match Source::parse(path) {
+                Ok(Source::Path(path)) if !path.as_os_str().is_empty() => {
+                    folder.join(path).display().to_string()
+                }
+                _ => path.to_owned(),
+            });
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| make_value_absolute(value_name, item, folder)),
+        _ => {}
     }
+}
+
+/// The value of a setting with another path, if values of that name hold one.
+pub(crate) fn change_path(
+    value_name: &str,
+    value: &str,
+    change: impl FnOnce(&str) -> String,
+) -> String {
+    match value_name {
+        "NAME=PATH" => split_header_file(value).map_or_else(
+            || value.to_owned(),
+            |(name, scheme, path)| {
+                let space = if scheme.is_empty() { "" } else { " " };
+                format!("{name}={scheme}{space}{}", change(path))
+            },
+        ),
+        "NAME[=FILE|URL]" => value.split_once('=').map_or_else(
+            || value.to_owned(),
+            |(name, path)| format!("{name}={}", change(path)),
+        ),
+        _ if value_name
+            .split('|')
+            .any(|part| matches!(part, "FILE" | "DIR")) =>
+        {
+            change(value)
+        }
+        _ => value.to_owned(),
+    }
+}
+
+/// The parts of a header of requests whose value is in a file: `NAME=PATH`, or `NAME=SCHEME PATH`
+/// with an authentication scheme before the value. Returns the name, the scheme or an empty text,
+/// and the path; `None` if there is no `=`.
+pub(crate) fn split_header_file(text: &str) -> Option<(&str, &str, &str)> {
+    let (name, value) = text.split_once('=')?;
+    // A path has a separator or a dot in its first word, or no second one.
+    let is_scheme = |word: &str| {
+        word.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let (scheme, path) = value
+        .trim()
+        .split_once(' ')
+        .filter(|(word, _)| is_scheme(word))
+        .unwrap_or(("", value));
+    Some((name, scheme, path.trim()))
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::Args as _;
+    use serde_json::json;
+
     use super::*;
+    use crate::config::file::FileSettings;
 
     #[test]
     fn only_a_relative_path_starts_at_the_folder() {
-        let folder = Path::new("/etc/mcp");
-        let source = |text: &str| {
-            read_relative_to(folder, || {
-                serde_json::from_value::<ConfigSource>(text.into()).unwrap()
-            })
-            .0
-        };
         for (text, expected) in [
             ("api.yaml", "/etc/mcp/api.yaml"),
             ("../api.yaml", "/etc/mcp/../api.yaml"),
@@ -192,43 +137,42 @@ mod tests {
             ("https://h.example/api.yaml", "https://h.example/api.yaml"),
             ("", ""),
         ] {
-            assert_eq!(source(text), expected, "{text}");
+            let header = |path: &str| match path {
+                "" => "X-Key".to_owned(),
+                path => format!("X-Key=Bearer {path}"),
+            };
+            let file = json!({
+                "spec": text,
+                "base_url": text,
+                "overlay": [text],
+                "header_file": [header(text)],
+                "save_files": text,
+                "auth": { "key": { "file": text, "client_certificate": text, "env": text } },
+                "about": { "icon": text, "title": text },
+                "auth_tokens": [{ "file": text, "claims": { "file": text } }],
+                "apis": { "pets": { "spec": text, "auth": { "key": { "password": { "file": text } } } } },
+                "overrides": [{ "arguments": { "query:a": { "value": { "file": text } } } }],
+            });
+            let Value::Object(mut settings) = file else {
+                panic!()
+            };
+            let command = FileSettings::augment_args(Command::new(""));
+            make_paths_absolute(&mut settings, Path::new("/etc/mcp"), &command);
+            assert_eq!(
+                Value::Object(settings),
+                json!({
+                    "spec": expected,
+                    "base_url": text,
+                    "overlay": [expected],
+                    "header_file": [header(expected)],
+                    "save_files": expected,
+                    "auth": { "key": { "file": expected, "client_certificate": expected, "env": text } },
+                    "about": { "icon": expected, "title": text },
+                    "auth_tokens": [{ "file": expected, "claims": { "file": text } }],
+                    "apis": { "pets": { "spec": expected, "auth": { "key": { "password": { "file": expected } } } } },
+                    "overrides": [{ "arguments": { "query:a": { "value": { "file": text } } } }],
+                })
+            );
         }
-        let path = |text: &str| serde_json::from_value::<ConfigPath>(text.into()).unwrap().0;
-        assert_eq!(
-            read_relative_to(folder, || path("key.pem")),
-            Path::new("/etc/mcp/key.pem")
-        );
-        assert_eq!(
-            path("key.pem"),
-            Path::new("key.pem"),
-            "the folder counts for one file"
-        );
-    }
-    #[test]
-    fn every_flag_that_names_a_file_knows_where_its_path_starts() {
-        use std::any::TypeId;
-
-        use clap::{Args as _, Command};
-
-        use crate::config::settings::{ApiSettings, ServerSettings};
-
-        let command =
-            ServerSettings::augment_args(ApiSettings::augment_args(Command::new("serve")));
-        let mut count = 0;
-        for argument in command.get_arguments() {
-            let names = argument.get_value_names().unwrap_or_default();
-            if names
-                .iter()
-                .any(|name| name.split('|').any(|name| name == "FILE" || name == "DIR"))
-            {
-                let read_as = argument.get_value_parser().type_id();
-                let is_path = read_as == TypeId::of::<ConfigPath>()
-                    || read_as == TypeId::of::<ConfigSource>();
-                assert!(is_path, "{argument}");
-                count += 1;
-            }
-        }
-        assert!(count >= 8, "{count}");
     }
 }

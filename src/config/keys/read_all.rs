@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-use super::wrong_value::{Disclosure, FileProblems, expected_by, join_path};
+use crate::config::problems::{Disclosure, Problems, expected_by, join_path};
 
 /// A step from a value to a part of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +22,7 @@ pub(crate) fn read_all<T: DeserializeOwned>(
     path: &str,
     value: &Value,
     disclosure: Disclosure,
-    problems: &mut FileProblems<'_>,
+    problems: &mut Problems,
 ) -> Option<T> {
     let mut rest = value.clone();
     let mut taken_out = TakenOut::new();
@@ -68,10 +68,10 @@ pub(crate) fn can_be_read<T: DeserializeOwned>(
     path: &str,
     value: &Value,
     disclosure: Disclosure,
-    problems: &mut FileProblems<'_>,
+    problems: &mut Problems,
 ) -> bool {
-    let before = problems.problems.len();
-    read_all::<T>(path, value, disclosure, problems).is_some() && problems.problems.len() == before
+    let before = problems.len();
+    read_all::<T>(path, value, disclosure, problems).is_some() && problems.len() == before
 }
 
 fn step_of(segment: &Segment) -> Option<PathStep> {
@@ -123,7 +123,7 @@ fn report(
     error: &serde_json::Error,
     found: &Value,
     disclosure: Disclosure,
-    problems: &mut FileProblems<'_>,
+    problems: &mut Problems,
 ) {
     let message = error.to_string();
     match steps.last() {
@@ -159,19 +159,9 @@ mod tests {
     }
 
     fn read(value: &Value) -> (Option<Shelf>, Vec<String>) {
-        let mut all = Vec::new();
-        let mut problems = FileProblems {
-            file: "f",
-            section: None,
-            problems: &mut all,
-        };
+        let mut problems = Problems::default();
         let read = read_all("shelf", value, Disclosure::Shown, &mut problems);
-        let all = all.into_iter();
-        (
-            read,
-            all.map(|problem| problem.replace("the configuration file `f`: ", ""))
-                .collect(),
-        )
+        (read, problems.to_vec())
     }
 
     #[test]
@@ -207,7 +197,7 @@ mod tests {
         let value: Value =
             serde_json::from_str(r#"{"value": {"a": [1.50, 12345678901234567890123]}}"#).unwrap();
         let (shelf, problems) = read(&value);
-        assert_eq!(problems, Vec::<String>::new());
+        assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(
             shelf.unwrap().value.to_string(),
             r#"{"a":[1.50,12345678901234567890123]}"#

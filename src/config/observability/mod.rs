@@ -6,6 +6,7 @@ mod trace_variables;
 pub(crate) mod traces;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Args;
 use secrecy::SecretString;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use self::secret_settings::resolve_secret;
 use self::traces::{TracesConfig, resolve_traces};
-use super::keys::path::ConfigPath;
+use crate::config::problems::Problems;
 use crate::observe::audit::writer::{AuditOptions, AuditTarget};
 
 /// The fewest bytes of a key; less can be guessed.
@@ -31,7 +32,7 @@ pub(crate) struct ObservabilitySettings {
     /// Append a line of JSON for every call to this file; - is standard output, with --transport
     /// http
     #[arg(long, value_name = "FILE|-", help_heading = "Operations")]
-    pub audit_log: Option<ConfigPath>,
+    pub audit_log: Option<PathBuf>,
 
     /// An environment variable with the key of the hashes in the audit log [default: a random key]
     #[arg(
@@ -44,7 +45,7 @@ pub(crate) struct ObservabilitySettings {
 
     /// A file with the key of the hashes in the audit log
     #[arg(long, hide = true, value_name = "FILE", help_heading = "Operations")]
-    pub audit_key_file: Option<ConfigPath>,
+    pub audit_key_file: Option<PathBuf>,
 
     /// Write a line to the audit log before each call is made, and refuse the call if that fails
     #[arg(long, hide = true, value_name = "BOOL", help_heading = "Operations")]
@@ -70,7 +71,7 @@ pub(crate) struct ObservabilityConfig {
 pub(crate) fn resolve_observability(
     settings: &ObservabilitySettings,
     is_stdio: bool,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> ObservabilityConfig {
     let metrics = settings.metrics_bind.as_deref().and_then(|text| {
         let bind = text.replace("localhost:", "127.0.0.1:").parse().ok();
@@ -91,30 +92,17 @@ pub(crate) fn resolve_observability(
 fn resolve_audit(
     settings: &ObservabilitySettings,
     is_stdio: bool,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<AuditOptions> {
     let key = resolve_audit_key(settings, problems);
-    let Some(path) = &settings.audit_log else {
-        let dependent = [
-            ("`audit_key_env`", settings.audit_key_env.is_some()),
-            ("`audit_key_file`", settings.audit_key_file.is_some()),
-            (
-                "`audit_log_required`",
-                settings.audit_log_required == Some(true),
-            ),
-        ];
-        for (flag, _) in dependent.iter().filter(|(_, is_given)| *is_given) {
-            problems.push(format!("{flag} needs --audit-log"));
-        }
-        return None;
-    };
+    let path = settings.audit_log.as_ref()?;
     let target = if path.as_os_str() == "-" {
         if is_stdio {
-            problems.push("--audit-log - needs --transport http: over stdio, standard output belongs to the protocol; name a file".into());
+            problems.push("--audit-log - needs --transport http: over stdio, standard output belongs to the protocol; name a file");
         }
         AuditTarget::Stdout
     } else {
-        AuditTarget::File(path.to_path_buf())
+        AuditTarget::File(path.clone())
     };
     Some(AuditOptions {
         target,
@@ -125,7 +113,7 @@ fn resolve_audit(
 
 fn resolve_audit_key(
     settings: &ObservabilitySettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<SecretString> {
     let parse = |text: &str| {
         let key = text.trim();

@@ -1,5 +1,6 @@
 //! Settings of what replicas share, and of the keys that encrypt what is kept outside the process.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use url::Url;
 
 use super::secret_settings::resolve_secret;
 use crate::config::auth::references::parse_secret;
-use crate::config::keys::path::ConfigPath;
+use crate::config::problems::Problems;
 use crate::config::upstream::read_authorities;
 use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::{SharedState, SharedStateOptions};
@@ -19,8 +20,6 @@ const DEFAULT_PORT: u16 = 6379;
 /// Enough for a server in the same place. One that is far away takes longer, and a call that waits
 /// longer is slower than without it.
 const DEFAULT_TIMEOUT: Duration = Duration::from_millis(50);
-const MIN_TIMEOUT_SECONDS: f64 = 0.001;
-const MAX_TIMEOUT_SECONDS: f64 = 10.0;
 
 /// Settings of what replicas share.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
@@ -38,7 +37,7 @@ pub(crate) struct SharedStateSettings {
 
     /// A file with the password for that server
     #[arg(long, value_name = "FILE", help_heading = "Operations")]
-    pub shared_state_password_file: Option<ConfigPath>,
+    pub shared_state_password_file: Option<PathBuf>,
 
     /// Seconds for a request to that server that a call waits for, before it goes on without: 0.001
     /// to 10 [default: 0.05]
@@ -52,7 +51,7 @@ pub(crate) struct SharedStateSettings {
 
     /// A file with that key
     #[arg(long, value_name = "FILE", help_heading = "Operations")]
-    pub state_key_file: Option<ConfigPath>,
+    pub state_key_file: Option<PathBuf>,
 }
 
 /// Shared state of replicas, and its keys.
@@ -66,43 +65,22 @@ pub(crate) struct SharedStateConfig {
 /// server's certificate may come from `authorities` as well.
 pub(crate) fn resolve_shared_state(
     settings: &SharedStateSettings,
-    authority_files: &[ConfigPath],
-    problems: &mut Vec<String>,
+    authority_files: &[PathBuf],
+    problems: &mut Problems,
 ) -> SharedStateConfig {
     let keys = resolve_keys(settings, problems);
     let password = resolve_password(settings, problems);
     let Some(text) = &settings.shared_state else {
-        let dependent = [
-            (
-                "--shared-state-password-env",
-                settings.shared_state_password_env.is_some(),
-            ),
-            (
-                "--shared-state-password-file",
-                settings.shared_state_password_file.is_some(),
-            ),
-            (
-                "`shared_state_timeout`",
-                settings.shared_state_timeout.is_some(),
-            ),
-        ];
-        for (flag, _) in dependent.iter().filter(|(_, is_given)| *is_given) {
-            problems.push(format!("{flag} needs --shared-state"));
-        }
         return SharedStateConfig { keys, state: None };
     };
-    let call_timeout = resolve_timeout(settings.shared_state_timeout, problems);
-    let place = read_url(text)
-        .map_err(|problem| problems.push(format!("--shared-state {problem}")))
-        .ok();
+    let timeout = settings.shared_state_timeout;
+    let call_timeout = timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs_f64);
+    let place = problems.ok("--shared-state", read_url(text));
     if keys.is_none() && settings.state_key_env.is_none() && settings.state_key_file.is_none() {
-        problems.push(
-            "--shared-state needs a key that encrypts what is shared: name the variable that holds it with --state-key-env, or a file with --state-key-file; `openssl rand -hex 32` makes one"
-                .into(),
-        );
+        problems.push("--shared-state needs a key that encrypts what is shared: name the variable that holds it with --state-key-env, or a file with --state-key-file; `openssl rand -hex 32` makes one");
     }
     // Files that cannot be read are reported as files of --ca-cert.
-    let authorities = read_authorities("--ca-cert", authority_files, &mut Vec::new());
+    let authorities = read_authorities("--ca-cert", authority_files, &mut Problems::default());
     let options = place
         .zip(keys.clone())
         .map(|(place, keys)| SharedStateOptions {
@@ -116,19 +94,15 @@ pub(crate) fn resolve_shared_state(
             keys,
             call_timeout,
         });
-    let state = options.and_then(|options| {
-        let state = SharedState::new(options);
-        state
-            .map_err(|problem| problems.push(format!("--shared-state: {problem}")))
-            .ok()
-    });
+    let state =
+        options.and_then(|options| problems.ok("--shared-state", SharedState::new(options)));
     SharedStateConfig {
         keys,
         state: state.map(Arc::new),
     }
 }
 
-fn resolve_keys(settings: &SharedStateSettings, problems: &mut Vec<String>) -> Option<StateKeys> {
+fn resolve_keys(settings: &SharedStateSettings, problems: &mut Problems) -> Option<StateKeys> {
     let (variable, file) = (
         settings.state_key_env.as_deref(),
         settings.state_key_file.as_ref(),
@@ -144,7 +118,7 @@ fn resolve_keys(settings: &SharedStateSettings, problems: &mut Vec<String>) -> O
 
 fn resolve_password(
     settings: &SharedStateSettings,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<SecretString> {
     let (variable, file) = (
         settings.shared_state_password_env.as_deref(),
@@ -162,19 +136,6 @@ fn resolve_password(
     )
 }
 
-fn resolve_timeout(seconds: Option<f64>, problems: &mut Vec<String>) -> Duration {
-    let Some(seconds) = seconds else {
-        return DEFAULT_TIMEOUT;
-    };
-    if !(MIN_TIMEOUT_SECONDS..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
-        problems.push(format!(
-            "`shared_state_timeout` must be between {MIN_TIMEOUT_SECONDS} and {MAX_TIMEOUT_SECONDS} seconds"
-        ));
-        return DEFAULT_TIMEOUT;
-    }
-    Duration::from_secs_f64(seconds)
-}
-
 /// Parts of a URL.
 struct ServerPlace {
     host: String,
@@ -186,7 +147,7 @@ struct ServerPlace {
 
 /// Reads the URL, which may hold a password by mistake and is not repeated.
 fn read_url(text: &str) -> Result<ServerPlace, &'static str> {
-    const FORM: &str = "must be the URL of a Redis or Valkey server, as in redis://redis.example:6379 or rediss://user@redis.example:6379/0";
+    const FORM: &str = "it must be the URL of a Redis or Valkey server, as in redis://redis.example:6379 or rediss://user@redis.example:6379/0";
     let url = Url::parse(text).map_err(|_| FORM)?;
     let tls = match url.scheme() {
         "redis" => false,
@@ -195,7 +156,7 @@ fn read_url(text: &str) -> Result<ServerPlace, &'static str> {
     };
     if url.password().is_some() {
         return Err(
-            "must not hold a password: command lines and settings are seen by others; name the variable that holds it with --shared-state-password-env, or a file with --shared-state-password-file",
+            "it must not hold a password: command lines and settings are seen by others; name the variable that holds it with --shared-state-password-env, or a file with --shared-state-password-file",
         );
     }
     if url.query().is_some() || url.fragment().is_some() {

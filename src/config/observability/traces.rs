@@ -8,7 +8,9 @@ use std::time::Duration;
 use url::Url;
 
 use super::trace_variables::{TraceVariables, read_headers, read_pairs};
+use crate::config::problems::Problems;
 use crate::config::upstream::{read_authorities, read_identity};
+use crate::config::urls::{UrlForm, plain_url};
 use crate::observe::traces::options::{Sampler, TraceOptions};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -98,15 +100,9 @@ fn read_endpoint(variables: &TraceVariables) -> Result<Url, String> {
     let (name, text) = own
         .or_else(|| variables.named("OTEL_EXPORTER_OTLP_ENDPOINT"))
         .unwrap_or_default();
-    let url = Url::parse(text)
-        .ok()
-        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    let mut url = url.ok_or_else(|| format!("{name} must be a URL with http or https"))?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(format!(
-            "{name} carries a user name or password; OTEL_EXPORTER_OTLP_HEADERS can hold a credential"
-        ));
-    }
+    let mut url = plain_url(text, UrlForm::Address).ok_or_else(|| {
+        format!("{name} must be an http(s) URL without user and password; OTEL_EXPORTER_OTLP_HEADERS can hold a credential")
+    })?;
     if !is_own {
         let path = format!("{}/{TRACES_PATH}", url.path().trim_end_matches('/'));
         url.set_path(&path);
@@ -186,7 +182,7 @@ type Certificates = (
 );
 
 fn read_certificates(variables: &TraceVariables) -> Result<Certificates, String> {
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     let path = |name: &str| variables.of_traces(name).map(|(_, path)| Path::new(path));
     let authorities = variables
         .of_traces("CERTIFICATE")

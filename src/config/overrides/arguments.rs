@@ -10,7 +10,7 @@ use super::Validation;
 use crate::config::forward::read_client_header;
 use crate::config::keys::claim::check_claim;
 use crate::config::keys::read_all::read_all;
-use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::problems::{Disclosure, Problems, join_path};
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
 use crate::spec::pointer::unescaped_token;
@@ -71,7 +71,7 @@ pub(super) fn read_arguments(
     path: &str,
     optional: bool,
     value: &Value,
-    problems: &mut FileProblems<'_>,
+    problems: &mut Problems,
 ) -> ReadArguments {
     let origin = (format!("`{path}`"), optional);
     let path = join_path(path, "arguments");
@@ -127,7 +127,7 @@ fn set_rule(
     keys: ArgumentKeys,
     rule: &mut ArgumentRule,
     slashes: &mut Vec<String>,
-    problems: &mut FileProblems<'_>,
+    problems: &mut Problems,
 ) {
     rule.hide = keys.hide;
     rule.required = keys.required;
@@ -156,7 +156,7 @@ fn set_rule(
 }
 
 /// Checks a rule for contradictions that no document resolves.
-fn check_rule(place: &str, rule: &ArgumentRule, problems: &mut FileProblems<'_>) {
+fn check_rule(place: &str, rule: &ArgumentRule, problems: &mut Problems) {
     if rule.value.is_some() && rule.hide == Some(false) {
         problems.push(format!(
             "`{place}` has a `value`, which no call may give; leave out `hide: false`"
@@ -181,7 +181,7 @@ fn read_values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<
 }
 
 /// Reads a value, or its source.
-fn read_source(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<ValueSource> {
+fn read_source(path: &str, value: &Value, problems: &mut Problems) -> Option<ValueSource> {
     let sources = ["env", "forward", "claim"];
     let Some(members) = value
         .as_object()
@@ -204,8 +204,7 @@ fn read_source(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Op
         "forward" => read_client_header(name).map(ValueSource::Forward),
         _ => check_claim(name.trim()).map(|()| ValueSource::Claim(name.trim().to_owned())),
     };
-    read.map_err(|problem| problems.push(format!("`{path}`: {problem}")))
-        .ok()
+    problems.ok(format!("`{path}`"), read)
 }
 
 fn read_variable(name: &str) -> Result<SecretString, String> {

@@ -15,7 +15,7 @@ use crate::annotate::overrides::{ExpectedType, OverrideProblem, OverrideProblemK
 use crate::annotate::selection::PatternField;
 use crate::annotate::{DescriptionDetail, Override, Pattern, Rule};
 use crate::config::keys::read_all::read_all;
-use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::problems::{Disclosure, Problems, join_path};
 use crate::config::transport::Transport;
 use crate::credentials::forward::Forwarding;
 use crate::spec::Location;
@@ -243,7 +243,7 @@ pub(crate) fn check_set_headers(
 }
 
 /// The rules of the key `overrides`; what is wrong with them is pushed to `problems`.
-pub(crate) fn read_rules(value: &Value, problems: &mut FileProblems<'_>) -> Vec<Rule> {
+pub(crate) fn read_rules(value: &Value, problems: &mut Problems) -> Vec<Rule> {
     let Value::Array(rules) = value else {
         problems.push_wrong_value("overrides", value, "a list of rules", Disclosure::Shown);
         return Vec::new();
@@ -254,7 +254,7 @@ pub(crate) fn read_rules(value: &Value, problems: &mut FileProblems<'_>) -> Vec<
         .collect()
 }
 
-fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Option<Rule> {
+fn read_rule(path: &str, value: &Value, problems: &mut Problems) -> Option<Rule> {
     let Value::Object(members) = value else {
         problems.push_wrong_value(
             path,
@@ -303,7 +303,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut FileProblems<'_>) -> Opti
     })
 }
 
-fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'_>) -> Override {
+fn read_said(path: &str, said: Map<String, Value>, problems: &mut Problems) -> Override {
     let mut wrong = Vec::new();
     let says = Override::read(&Value::Object(said), &mut wrong);
     for OverrideProblem { path: keys, kind } in wrong {
@@ -343,11 +343,7 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut FileProblems<'
 }
 
 /// The groups of patterns of `match`, of each of which an operation must match one.
-pub(super) fn read_match(
-    path: &str,
-    value: &Value,
-    problems: &mut FileProblems<'_>,
-) -> Vec<Vec<Pattern>> {
+pub(super) fn read_match(path: &str, value: &Value, problems: &mut Problems) -> Vec<Vec<Pattern>> {
     let path = join_path(path, "match");
     let Value::Object(fields) = value else {
         problems.push_wrong_value(
@@ -394,7 +390,7 @@ fn read_glob(
     key: &str,
     field: PatternField,
     value: &Value,
-    problems: &mut FileProblems<'_>,
+    problems: &mut Problems,
 ) -> Option<Pattern> {
     let Value::String(glob) = value else {
         problems.push_wrong_value(path, value, "a text or a list of texts", Disclosure::Shown);

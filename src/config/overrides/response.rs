@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::problems::{Disclosure, Problems, join_path};
 use crate::results::filter::check_program;
 use crate::spec::mask::Mask;
 use crate::spec::operation::response_rule::{FieldPattern, ResponseRule};
@@ -76,11 +76,7 @@ struct OwnMask {
 }
 
 /// Reads the key `response` of the rule at `path`; what is wrong with it is pushed to `problems`.
-pub(super) fn read_response(
-    path: &str,
-    value: &Value,
-    problems: &mut FileProblems<'_>,
-) -> ResponseRule {
+pub(super) fn read_response(path: &str, value: &Value, problems: &mut Problems) -> ResponseRule {
     let path = join_path(path, "response");
     let mut rule = ResponseRule::default();
     let Value::Object(said) = value else {
@@ -123,7 +119,7 @@ fn read_patterns(
     place: &str,
     value: &Value,
     at_any_depth: bool,
-    problems: &mut FileProblems<'_>,
+    problems: &mut Problems,
 ) -> Vec<FieldPattern> {
     let Some(list) = value.as_array().filter(|list| !list.is_empty()) else {
         problems.push_wrong_value(
@@ -154,7 +150,7 @@ fn read_patterns(
     patterns
 }
 
-fn read_masks(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Vec<Mask> {
+fn read_masks(place: &str, value: &Value, problems: &mut Problems) -> Vec<Mask> {
     let fits = |list: &&Vec<Value>| !list.is_empty() && list.len() <= MAX_MASKS;
     let Some(list) = value.as_array().filter(fits) else {
         let expected = format!("a list of 1 to {MAX_MASKS} masks, as in [email, card]");
@@ -188,12 +184,7 @@ fn read_masks(place: &str, value: &Value, problems: &mut FileProblems<'_>) -> Ve
     masks
 }
 
-fn read_count(
-    place: &str,
-    value: &Value,
-    least: usize,
-    problems: &mut FileProblems<'_>,
-) -> Option<usize> {
+fn read_count(place: &str, value: &Value, least: usize, problems: &mut Problems) -> Option<usize> {
     let read = value
         .as_u64()
         .and_then(|count| usize::try_from(count).ok())

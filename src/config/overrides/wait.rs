@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::arguments::read_target;
 use crate::config::keys::read_all::read_all;
-use crate::config::keys::wrong_value::{Disclosure, FileProblems, join_path};
+use crate::config::problems::{Disclosure, Problems, join_path};
 use crate::spec::Location;
 use crate::spec::operation::rules::{
     ArgumentTarget, FieldValues, NamedRead, ResultPlace, StatusPlace, WaitRule, WaitSettings,
@@ -218,11 +218,7 @@ fn read_interval<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u6
 }
 
 /// Reads the key `wait` of the rule at `path`; what is wrong with it is pushed to `problems`.
-pub(super) fn read_wait(
-    path: &str,
-    value: &Value,
-    problems: &mut FileProblems<'_>,
-) -> Option<WaitRule> {
+pub(super) fn read_wait(path: &str, value: &Value, problems: &mut Problems) -> Option<WaitRule> {
     if *value == Value::Bool(false) {
         return Some(WaitRule::Never);
     }

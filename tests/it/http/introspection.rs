@@ -422,11 +422,11 @@ fn p55_settings_of_an_introspection_that_cannot_be_safe_are_all_reported_at_star
         ),
         (
             &["oauth_client_id: gateway"],
-            &["need `oauth_introspection_url`"],
+            &["needs `oauth_introspection_url`"],
         ),
         (
             &["oauth_client_secret_env: NOT_SET_ANYWHERE"],
-            &["need `oauth_introspection_url`", "NOT_SET_ANYWHERE"],
+            &["needs `oauth_introspection_url`", "NOT_SET_ANYWHERE"],
         ),
     ] {
         let output = run(&[&start[..], more].concat());

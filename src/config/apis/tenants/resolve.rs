@@ -9,10 +9,11 @@ use super::settings::TenantSettings;
 use crate::config::auth::resolve_auth;
 use crate::config::forward::read_client_header;
 use crate::config::keys::claim::check_claim;
-use crate::config::keys::wrong_value::join_path;
+use crate::config::problems::Problems;
+use crate::config::problems::join_path;
 use crate::config::settings::ApiSettings;
 use crate::config::transport::Transport;
-use crate::config::upstream::read_base_url;
+use crate::config::urls::read_base_url;
 use crate::credentials::values::Credentials;
 use crate::proxy::{TenantEntry, TenantOptions, TenantSource};
 use crate::text;
@@ -22,13 +23,13 @@ use crate::text;
 pub(crate) fn resolve_tenants(
     api: &ApiSettings,
     headers: &HeaderMap,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Option<TenantOptions> {
     let settings = api.tenants.as_ref()?;
     refuse_shared_destinations_and_credentials(api, headers, problems);
     let source = resolve_source(settings, problems);
     if settings.entries.is_empty() {
-        problems.push("`tenants` has no entry, and every call would be refused; write `entries: { VALUE: { base_url: … } }`".into());
+        problems.push("`tenants` has no entry, and every call would be refused; write `entries: { VALUE: { base_url: … } }`");
     }
     let mut entries = BTreeMap::new();
     for (value, entry) in &settings.entries {
@@ -88,25 +89,23 @@ pub(crate) fn resolve_tenants(
     })
 }
 
-fn resolve_source(settings: &TenantSettings, problems: &mut Vec<String>) -> Option<TenantSource> {
+fn resolve_source(settings: &TenantSettings, problems: &mut Problems) -> Option<TenantSource> {
     let claim = settings.claim.as_deref().map(str::trim);
     match (claim, &settings.header) {
         (Some(claim), None) => {
-            let read = check_claim(claim)
-                .map_err(|problem| problems.push(format!("`tenants.claim`: {problem}")));
-            read.ok().map(|()| TenantSource::Claim(claim.to_owned()))
+            let read = problems.ok("`tenants.claim`", check_claim(claim));
+            read.map(|()| TenantSource::Claim(claim.to_owned()))
         }
         (None, Some(header)) => {
-            let read = read_client_header(header)
-                .map_err(|problem| problems.push(format!("`tenants.header`: {problem}")));
-            read.ok().map(TenantSource::Header)
+            let read = problems.ok("`tenants.header`", read_client_header(header));
+            read.map(TenantSource::Header)
         }
         (Some(_), Some(_)) => {
-            problems.push("`tenants` has both `claim` and `header`; keep one of them".into());
+            problems.push("`tenants` has both `claim` and `header`; keep one of them");
             None
         }
         (None, None) => {
-            problems.push("`tenants` does not say what tells the tenant; add `claim: NAME`, or `header: NAME`".into());
+            problems.push("`tenants` does not say what tells the tenant; add `claim: NAME`, or `header: NAME`");
             None
         }
     }
@@ -116,7 +115,7 @@ fn resolve_source(settings: &TenantSettings, problems: &mut Vec<String>) -> Opti
 fn refuse_shared_destinations_and_credentials(
     api: &ApiSettings,
     headers: &HeaderMap,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) {
     let given = [
         ("--base-url", api.base_url.is_some()),

@@ -1,21 +1,22 @@
-//! Messages about problems of the configuration file: the location, the value, and the expected
-//! value.
+//! The problems of settings, which are reported all at once. Those of the configuration file say the
+//! location, the value, and the expected value.
 
 use std::fmt::Display;
+use std::ops::Deref;
 
 use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::api::name::ApiName;
+use crate::text::one_line;
 
 /// Longer texts of a file are not repeated as a whole.
 const MAX_SHOWN_BYTES: usize = 64;
 
-/// The problems of one configuration file.
-pub(crate) struct FileProblems<'f> {
-    /// The file as the operator named it.
-    pub(crate) file: &'f str,
-    /// The part of the file that keys are named within; none for its top.
-    pub(crate) section: Option<&'f str>,
-    pub(crate) problems: &'f mut Vec<String>,
-}
+/// Problems of settings, each a sentence.
+#[derive(Debug, Default, Error)]
+#[error("{}", .0.join("\n"))]
+pub(crate) struct Problems(Vec<String>);
 
 /// Permission to repeat a value in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,17 +26,79 @@ pub(crate) enum Disclosure {
     Hidden,
 }
 
-impl FileProblems<'_> {
-    /// A problem of the file as a whole.
-    pub(crate) fn push(&mut self, problem: impl Display) {
-        let section = self
-            .section
-            .map(|section| format!(", `{section}`"))
-            .unwrap_or_default();
-        self.problems.push(format!(
-            "the configuration file `{}`{section}: {problem}",
-            self.file
-        ));
+impl Deref for Problems {
+    type Target = [String];
+
+    fn deref(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl From<Vec<String>> for Problems {
+    fn from(problems: Vec<String>) -> Self {
+        Self(problems)
+    }
+}
+
+impl Problems {
+    /// Adds a problem, in one line: it may repeat a value that would change the terminal.
+    pub(crate) fn push(&mut self, problem: impl Into<String>) {
+        let problem = problem.into();
+        self.0.push(if problem.contains(char::is_control) {
+            one_line(&problem)
+        } else {
+            problem
+        });
+    }
+
+    pub(crate) fn extend(&mut self, problems: impl IntoIterator<Item = String>) {
+        problems.into_iter().for_each(|problem| self.push(problem));
+    }
+
+    /// The value that was read; a fault is a problem at `place`.
+    pub(crate) fn ok<T>(
+        &mut self,
+        place: impl Display,
+        read: Result<T, impl Display>,
+    ) -> Option<T> {
+        read.map_err(|why| self.push(format!("{place}: {why}")))
+            .ok()
+    }
+
+    /// Does what pushes problems of the part at `place`, each of which is reported once, with its
+    /// place.
+    pub(crate) fn within<T>(
+        &mut self,
+        place: impl Display,
+        find: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let mut own = Self::default();
+        let found = find(&mut own);
+        for problem in own.0 {
+            let problem = format!("{place}: {problem}");
+            if !self.contains(&problem) {
+                self.0.push(problem);
+            }
+        }
+        found
+    }
+
+    /// Does what pushes problems of an API, each of which is reported with its name if it has one.
+    pub(crate) fn of_api<T>(
+        &mut self,
+        name: Option<&ApiName>,
+        find: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        match name {
+            Some(name) => self.within(format!("`apis.{name}`"), find),
+            None => find(self),
+        }
+    }
+
+    /// # Errors
+    /// There are problems.
+    pub(crate) fn check(self) -> Result<(), Self> {
+        if self.is_empty() { Ok(()) } else { Err(self) }
     }
 
     /// A key that does not exist, with the keys that do.
@@ -103,6 +166,15 @@ impl FileProblems<'_> {
     }
 }
 
+impl IntoIterator for Problems {
+    type Item = String;
+    type IntoIter = std::vec::IntoIter<String>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 /// The path of a member.
 pub(crate) fn join_path(path: &str, key: &str) -> String {
     let key = key.escape_debug();
@@ -116,7 +188,8 @@ pub(crate) fn join_path(path: &str, key: &str) -> String {
 fn describe_value(value: &Value, disclosure: Disclosure) -> String {
     let is_shown = disclosure == Disclosure::Shown;
     match value {
-        Value::String(text) if is_shown => {
+        // A URL may hold a password.
+        Value::String(text) if is_shown && !text.contains("://") => {
             let text = crate::text::truncate(text, MAX_SHOWN_BYTES);
             format!("the text {}", Value::String(text))
         }

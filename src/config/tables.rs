@@ -1,0 +1,172 @@
+//! What settings may hold, need and exclude, each as a row of a table.
+
+use std::fmt;
+
+use clap::{Args, Command};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::layer::{from_map, setting_name, to_map};
+use super::problems::Problems;
+
+/// The numbers that a setting may have.
+pub(crate) struct NumberRange {
+    pub(crate) key: &'static str,
+    pub(crate) min: f64,
+    /// Infinite if there is no maximum.
+    pub(crate) max: f64,
+    /// What 0 means, if it is allowed below the minimum.
+    pub(crate) zero: Option<&'static str>,
+    unit: &'static str,
+}
+
+const fn range(key: &'static str, min: f64, max: f64, unit: &'static str) -> NumberRange {
+    NumberRange {
+        key,
+        min,
+        max,
+        zero: None,
+        unit,
+    }
+}
+
+impl fmt::Display for NumberRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { min, max, unit, .. } = self;
+        if let Some(zero) = self.zero {
+            write!(f, "0 ({zero}) or ")?;
+        }
+        if max.is_infinite() && *min <= 1.0 {
+            f.write_str("more than 0")
+        } else if *max == NO_MAX {
+            write!(f, "at least {min} {unit}")
+        } else {
+            write!(f, "between {min} and {max} {unit}")
+        }
+    }
+}
+
+const NO_MAX: f64 = f64::INFINITY;
+
+/// The settings that take some numbers only.
+pub(crate) const RANGES: [NumberRange; 18] = [
+    range("breaker_pause", 0.001, 3600.0, "seconds"),
+    range("client_rate_limit", 0.001, 1e6, "requests a second"),
+    range("collect_pages", 0.0, 100.0, "pages"),
+    // Platforms end a process by force long before ten minutes.
+    range("drain_delay", 0.0, 600.0, "seconds"),
+    range("file_store_bytes", 1_048_576.0, NO_MAX, "bytes"),
+    range("max_concurrency", 1.0, NO_MAX, "calls"),
+    range("max_connections", 1.0, NO_MAX, "connections"),
+    range("max_file_bytes", 1.0, NO_MAX, "bytes"),
+    // The largest message must fit into what a client may take of it.
+    range("max_memory", 33_554_432.0, NO_MAX, "bytes"),
+    range("max_response_bytes", 1.0, NO_MAX, "bytes"),
+    NumberRange {
+        zero: Some("no limit"),
+        ..range("max_result_tokens", 100.0, NO_MAX, "tokens")
+    },
+    // Into fewer bytes, no schema fits.
+    range("max_schema_bytes", 512.0, NO_MAX, "bytes"),
+    range("max_tool_name_length", 16.0, 128.0, "characters"),
+    range("rate_limit", 0.001, 1e6, "requests a second"),
+    NumberRange {
+        zero: Some("never"),
+        ..range("reload", 0.1, 86_400.0, "seconds")
+    },
+    range("retries", 0.0, 3.0, "times"),
+    range("shared_state_timeout", 0.001, 10.0, "seconds"),
+    // Clients stop waiting for a call after a minute.
+    range("timeout", 0.001, 3600.0, "seconds"),
+];
+
+/// A setting, those of which it needs one, and what else is to be said of them.
+const NEEDS: [(&str, &[&str], &str); 18] = [
+    ("approver_scope", &["oauth_issuer"], ""),
+    ("audit_key_env", &["audit_log"], ""),
+    ("audit_key_file", &["audit_log"], ""),
+    ("audit_log_required", &["audit_log"], ""),
+    ("client_key", &["client_cert"], ""),
+    ("file_store_bytes", &["file_store"], ""),
+    ("max_file_bytes", &["save_files", "file_store"], ""),
+    ("oauth_client_id", &["oauth_introspection_url"], ""),
+    ("oauth_client_secret_env", &["oauth_introspection_url"], ""),
+    ("oauth_client_secret_file", &["oauth_introspection_url"], ""),
+    (
+        "oauth_introspection_url",
+        &["oauth_client_id"],
+        ", the client that may ask it",
+    ),
+    (
+        "oauth_introspection_url",
+        &["oauth_client_secret_env", "oauth_client_secret_file"],
+        "",
+    ),
+    ("proxy_auth_env", &["proxy"], ""),
+    ("shared_state_password_env", &["shared_state"], ""),
+    ("shared_state_password_file", &["shared_state"], ""),
+    ("shared_state_timeout", &["shared_state"], ""),
+    (
+        "tls_cert",
+        &["tls_key"],
+        ", the file of the certificate's private key",
+    ),
+    ("tls_key", &["tls_cert"], ", the file of its certificate"),
+];
+
+/// Two settings of which only one may be given, and the reason.
+const EXCLUDES: [(&str, &str, &str); 5] = [
+    ("audit_key_env", "audit_key_file", ""),
+    ("mock", "base_url", ": a mocked call goes to no API"),
+    ("oauth_client_secret_env", "oauth_client_secret_file", ""),
+    (
+        "shared_state_password_env",
+        "shared_state_password_file",
+        "",
+    ),
+    ("state_key_env", "state_key_file", ""),
+];
+
+/// The settings without those that are outside their range; each fault is pushed to `problems`.
+pub(crate) fn check_tables<T>(settings: &T, problems: &mut Problems) -> T
+where
+    T: Args + Serialize + DeserializeOwned + Default + Clone,
+{
+    // Only a fault needs the command.
+    let name = |key: &str| setting_name(&T::augment_args(Command::new("")), key);
+    let mut map = to_map(settings);
+    let count = map.len();
+    for range in &RANGES {
+        let is_within = |number: f64| {
+            (range.min..=range.max).contains(&number) || (range.zero.is_some() && number == 0.0)
+        };
+        let number = map.get(range.key).and_then(Value::as_f64);
+        if number.is_some_and(|number| !is_within(number)) {
+            problems.push(format!("{} must be {range}", name(range.key)));
+            map.remove(range.key);
+        }
+    }
+    let is_given = |key: &str| {
+        map.get(key)
+            .is_some_and(|value| *value != Value::Bool(false))
+    };
+    for (key, needed, which) in NEEDS {
+        if is_given(key) && !needed.iter().any(|needed| is_given(needed)) {
+            let names: Vec<String> = needed.iter().map(|needed| name(needed)).collect();
+            let names = names.join(" or ");
+            problems.push(format!("{} needs {names}{which}", name(key)));
+        }
+    }
+    for (one, other, why) in EXCLUDES {
+        if is_given(one) && is_given(other) {
+            let (one, other) = (name(one), name(other));
+            problems.push(format!("{one} and {other} exclude each other{why}"));
+        }
+    }
+    if map.len() == count {
+        settings.clone()
+    } else {
+        from_map(map)
+    }
+}
