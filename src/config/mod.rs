@@ -25,6 +25,8 @@ mod headers;
 mod http_settings;
 mod keys;
 mod layer;
+#[cfg(test)]
+mod mutated_tests;
 pub(crate) mod observability;
 pub(crate) mod overrides;
 mod problems;
