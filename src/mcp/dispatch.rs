@@ -9,10 +9,7 @@ use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{ClientRequest, ErrorData, RequestId};
-use rmcp::service::{
-    Peer, RequestContext, RxJsonRpcMessage, Service, TxJsonRpcMessage, serve_directly,
-};
-use rmcp::transport::Transport;
+use rmcp::service::{Peer, RequestContext, Service, serve_directly};
 use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -230,36 +227,13 @@ fn label(method: &Method) -> &'static str {
     }
 }
 
-/// Placeholder for the client of a request that is passed to rmcp. Nothing reaches a client through
-/// it, because it belongs to all.
+/// Placeholder for the client of a request that is passed to rmcp. Its connection is closed, so
+/// nothing reaches a client through it, because it belongs to all.
 static SILENT_PEER: LazyLock<Peer<RoleServer>> = LazyLock::new(|| {
-    let service = serve_directly(SilentServer, SilentTransport, None);
-    let peer = service.peer().clone();
-    std::mem::forget(service);
-    peer
+    let transport = (tokio::io::empty(), tokio::io::sink());
+    serve_directly(SilentServer, transport, None).peer().clone()
 });
 
 struct SilentServer;
 
 impl ServerHandler for SilentServer {}
-
-struct SilentTransport;
-
-impl Transport<RoleServer> for SilentTransport {
-    type Error = std::io::Error;
-
-    fn send(
-        &mut self,
-        _: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
-        std::future::ready(Ok(()))
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        std::future::pending().await
-    }
-
-    async fn close(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
