@@ -2,15 +2,15 @@
 //! validators, and clients that are stricter than the standard, accept.
 
 use foldhash::{HashMap, HashSet};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::annotations::{annotation, describe_choice};
 use super::assertion::read_assertion;
 use super::direction::{Direction, Marks, read_only_names, required_names};
-use super::keywords::{has_keyword, keyword_mut, remove_keyword};
+use super::keywords::{has_keyword, remove_keyword};
 use super::notes::Note;
 use super::shape::{complete_containers, drop_contradictions, exclusive_limits, make_nullable};
-use super::walk::holds_one_schema;
+use super::walk::{Holds, held_by};
 use crate::json::JsonObject;
 use crate::spec::argument_names::{self, is_legal};
 use crate::spec::document::Document;
@@ -197,19 +197,7 @@ impl Translation<'_, '_> {
             | "default" | "deprecated" | "example" | "examples" => {
                 annotation(key, value, out);
             }
-            "properties"
-            | "patternProperties"
-            | "dependentSchemas"
-            | "allOf"
-            | "anyOf"
-            | "oneOf"
-            | "prefixItems"
-            | "items"
-            | "additionalProperties"
-            | "contains"
-            | "propertyNames" => {
-                self.applicator(key, value, out);
-            }
+            "$defs" => {}
             // If a schema inside of it, or beside it, is read more loosely, it refuses more.
             "not" | "if" | "maxContains" | "unevaluatedProperties" | "unevaluatedItems"
                 if key == "not" || value != Value::Bool(true) =>
@@ -225,19 +213,22 @@ impl Translation<'_, '_> {
                     out.insert(key.into(), value);
                 }
             }
-            _ => {
-                if let Some(value) = read_assertion(key, value, self.warnings) {
-                    out.insert(key.into(), value);
-                }
-            }
+            _ => match held_by(key) {
+                Some(held) => self.applicator(key, held, value, out),
+                None => out.extend(
+                    read_assertion(key, value, self.warnings).map(|value| (key.into(), value)),
+                ),
+            },
         }
     }
 
     /// Keywords that hold schemas (2020-12 core section 10).
-    fn applicator(&mut self, key: &str, value: Value, out: &mut JsonObject) {
-        match (key, value) {
-            ("properties", Value::Object(properties)) => self.properties(properties, out),
-            ("patternProperties" | "dependentSchemas", Value::Object(map)) => {
+    fn applicator(&mut self, key: &str, held: Holds, value: Value, out: &mut JsonObject) {
+        let translated = match (key, held, value) {
+            ("properties", _, Value::Object(properties)) => {
+                return self.properties(properties, out);
+            }
+            (_, Holds::Named, Value::Object(map)) => {
                 let count = map.len();
                 let kept: Vec<_> = map
                     .into_iter()
@@ -248,67 +239,40 @@ impl Translation<'_, '_> {
                     // ones.
                     Note::PatternLost.write(out, true);
                 }
-                let translated: Map<_, _> = kept
-                    .into_iter()
+                kept.into_iter()
                     .map(|(name, schema)| (name, self.inner(schema)))
-                    .collect();
-                out.insert(key.into(), Value::Object(translated));
+                    .collect()
             }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
-                let translated: Vec<_> = schemas
-                    .into_iter()
-                    .map(|schema| self.inner(schema))
-                    .collect();
-                if translated.is_empty() {
-                    return;
-                }
+            (_, Holds::Listed, Value::Array(schemas)) if !schemas.is_empty() => {
+                let translated = schemas.into_iter().map(|schema| self.inner(schema));
+                let translated: Value = translated.collect();
                 // The branches may differ only in a property of replies, or in a keyword that was
                 // removed; then a value for one of them fits several. The API itself decides.
                 let loosened = key == "oneOf" && self.translator.direction == Direction::Input;
                 let key = if loosened { "anyOf" } else { key };
-                if has_keyword(out, key) {
-                    let both = Value::Object(JsonObject::from_iter([(
-                        key.to_owned(),
-                        Value::Array(translated),
-                    )]));
-                    match out
-                        .entry("allOf")
-                        .or_insert_with(|| Value::Array(Vec::new()))
-                    {
-                        Value::Array(all) => all.push(both),
-                        other => *other = Value::Array(vec![both]),
-                    }
-                } else if let Some(Value::Array(all)) = keyword_mut(out, key) {
-                    all.extend(translated);
-                } else {
-                    out.insert(key.into(), Value::Array(translated));
+                if !has_keyword(out, key) {
+                    out.insert(key.into(), translated);
+                } else if let Value::Array(all) = out.entry("allOf").or_insert_with(|| json!([])) {
+                    all.push(json!({ key: translated }));
                 }
+                return;
             }
             // Before 2020-12 a list of schemas under `items` described a tuple.
-            ("items", Value::Array(schemas)) => {
-                let translated: Vec<_> = schemas
-                    .into_iter()
-                    .map(|schema| self.schema(schema))
-                    .collect();
-                if !translated.is_empty() {
-                    out.insert("prefixItems".into(), Value::Array(translated));
-                }
+            ("items", _, Value::Array(schemas)) if !schemas.is_empty() => {
+                let translated = schemas.into_iter().map(|schema| self.schema(schema));
+                out.insert("prefixItems".into(), translated.collect());
+                return;
             }
             // Here the boolean form is what every client knows; `true` says nothing by itself.
-            ("additionalProperties", Value::Bool(true)) => {}
-            ("additionalProperties", Value::Bool(false)) => {
-                out.insert(key.into(), Value::Bool(false));
+            ("additionalProperties", _, Value::Bool(true)) => return,
+            ("additionalProperties", _, value @ Value::Bool(false)) => value,
+            ("items" | "additionalProperties", _, value @ (Value::Object(_) | Value::Bool(_))) => {
+                self.schema(value)
             }
-            (key, value) if holds_one_schema(key) && (value.is_object() || value.is_boolean()) => {
-                let translated = if key == "items" || key == "additionalProperties" {
-                    self.schema(value)
-                } else {
-                    self.inner(value)
-                };
-                out.insert(key.into(), translated);
-            }
-            _ => {}
-        }
+            (_, Holds::Single, value @ (Value::Object(_) | Value::Bool(_))) => self.inner(value),
+            _ => return,
+        };
+        out.insert(key.into(), translated);
     }
 
     /// The properties a caller may give: `readOnly` ones belong to replies.

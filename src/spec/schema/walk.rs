@@ -8,7 +8,7 @@ use crate::json::JsonObject;
 
 /// Form in which an applicator holds its schemas.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Holds {
+pub(crate) enum Holds {
     /// An object of schemas under names of the author's choice.
     Named,
     /// A list of schemas.
@@ -17,18 +17,14 @@ enum Holds {
     Single,
 }
 
-fn held_by(keyword: &str) -> Option<Holds> {
+/// The form in which a keyword holds schemas, if it does.
+pub(crate) fn held_by(keyword: &str) -> Option<Holds> {
     Some(match keyword {
         "properties" | "patternProperties" | "dependentSchemas" | "$defs" => Holds::Named,
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::Listed,
         "items" | "additionalProperties" | "contains" | "propertyNames" => Holds::Single,
         _ => return None,
     })
-}
-
-/// Returns true if the value of a keyword is a schema by itself.
-pub(crate) fn holds_one_schema(keyword: &str) -> bool {
-    held_by(keyword) == Some(Holds::Single)
 }
 
 /// Calls `visit` with each schema directly inside of `schema`.
