@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::json::string_length;
+
 /// Objects and arrays of fewer bytes have no jump: passing over them takes no longer than a jump.
 pub(super) const MIN_JUMP_BYTES: usize = 64;
 
@@ -67,14 +69,7 @@ pub(super) fn unquoted(quoted: &str) -> Option<Cow<'_, str>> {
 
 /// Returns the index after the string that begins at `start`.
 pub(crate) fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let mut at = start + 1;
-    loop {
-        let found = at + memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes.get(found) == Some(&b'"') {
-            return Some(found + 1);
-        }
-        at = found + 2;
-    }
+    Some(start + string_length(bytes.get(start..)?)?)
 }
 
 /// Returns the index after the object or the array that begins at `start`.
