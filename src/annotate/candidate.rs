@@ -7,7 +7,7 @@ use crate::annotate::overrides::arguments::{RuleFindings, rule_arguments, rules_
 use crate::annotate::overrides::unmatched::{self, NamedOperations};
 use crate::annotate::{
     AccessRule, AnnotateOptions, DescriptionDetail, Hint, Hints, Policy, Reason, TokenShare,
-    description_detail, descriptions, names, overrides,
+    descriptions, names, overrides,
 };
 use crate::spec::paging::may_have_next_page;
 use crate::spec::{Diagnostic, Document, Operation};
@@ -209,7 +209,7 @@ impl Candidate {
         options: &AnnotateOptions,
     ) -> String {
         let words = self.decision.said.description.as_deref();
-        description_detail::describe(
+        descriptions::describe(
             document,
             &self.operation,
             words,
@@ -252,7 +252,7 @@ pub(crate) fn replacements(
                     .all(|share| !has(share, candidate) || has(share, other))
         });
         let others = peers.map(|other| (other.operation.as_ref(), other.name.as_str()));
-        description_detail::replacement(&candidate.operation, others).map(str::to_owned)
+        descriptions::replacement(&candidate.operation, others).map(str::to_owned)
     };
     offered.iter().map(replacement).collect()
 }

@@ -4,23 +4,19 @@
 //! # Adding a hint
 //!
 //! - `Hint` and `Hints` in `annotate/annotations.rs`.
-//! - `for_method` in `annotate/hints.rs`: its value for each HTTP method.
+//! - `for_method` in `annotate/annotations.rs`: its value for each HTTP method.
 //! - `review_hints` in `annotate/hint_review.rs`: what `check` advises.
 //! - Its column in `cli/listing.rs`.
 
 pub(crate) mod annotations;
 pub(crate) mod candidate;
 pub(crate) mod client_profile;
-pub(crate) mod description_detail;
 pub(crate) mod descriptions;
 mod extension;
 pub(crate) mod files;
 pub(crate) mod hint_review;
-pub(crate) mod hints;
 pub(crate) mod input;
-pub(crate) mod input_time;
 pub(crate) mod layers;
-pub(crate) mod meta_tool_names;
 pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod output;
@@ -35,11 +31,9 @@ use self::candidate::{Candidate, Candidates, offer_pages, replacements};
 #[cfg(test)]
 pub(crate) use self::client_profile::ShownForm;
 pub(crate) use self::client_profile::{ClientProfile, KnownClient};
-pub(crate) use self::description_detail::DescriptionDetail;
+pub(crate) use self::descriptions::DescriptionDetail;
 pub(crate) use self::files::Files;
 use self::hint_review::Restriction;
-use self::input_time::InputTimes;
-pub(crate) use self::input_time::make_input;
 pub use self::layers::Policy;
 pub(crate) use self::layers::{AccessRule, HintTrust, Layers, Rule};
 pub(crate) use self::names::NameOptions;
@@ -48,11 +42,12 @@ pub use self::output::OutputSchemas;
 use self::output::{ReplyDescriber, strict};
 pub(crate) use self::overrides::Override;
 use self::overrides::arguments::RuleFindings;
-use self::overrides::ruled_output::ruled_output;
+use self::overrides::ruled_schema::ruled_output;
 pub(crate) use self::selection::{LeftOut, Pattern, Selection, TokenShare};
 pub use self::tool::Tool;
-use self::tool::to_json;
+pub(crate) use self::tool::make_input;
 pub(crate) use self::tool::{InputSchema, ToolParts};
+use self::tool::{InputTimes, to_json};
 use crate::spec::schema::Schemas;
 use crate::spec::{Diagnostic, Document, Operation};
 

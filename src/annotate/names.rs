@@ -1,5 +1,5 @@
-//! Tool names: legal for every client, unique, readable, and independent of the order of
-//! operations.
+//! Tool names: legal for every client, unique, readable, and independent of the order of operations.
+//! The names of the meta-tools are reserved in every mode, so that a change of mode renames nothing.
 //!
 //! # Changing how names are made unique and short
 //!
@@ -9,8 +9,8 @@
 
 use foldhash::{HashMap, HashSet};
 
+use super::annotations::Effect;
 use super::layers::Decision;
-use super::meta_tool_names::MetaToolKind;
 use super::wording::lexicon::names_removal;
 use super::wording::operation_id::function_name;
 use crate::spec::{Diagnostic, Operation, argument_names};
@@ -317,6 +317,63 @@ pub(crate) fn apply_wished_names(
         }
     }
     *names = name_operations(operations, wished, options);
+}
+
+/// A meta-tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetaToolKind {
+    /// Finds operations.
+    Search,
+    /// Describes the arguments of operations.
+    Describe,
+    /// Calls an operation that reads.
+    CallRead,
+    /// Calls an operation that adds.
+    CallWrite,
+    /// Calls an operation that may change or remove what exists.
+    CallDestructive,
+    /// Goes on waiting for an operation.
+    Wait,
+}
+
+impl MetaToolKind {
+    /// All of them, in the order in which they are listed.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Search,
+        Self::Describe,
+        Self::CallRead,
+        Self::CallWrite,
+        Self::CallDestructive,
+        Self::Wait,
+    ];
+
+    /// The name, without the prefix of the operator.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Search => "search_operations",
+            Self::Describe => "describe_operations",
+            Self::CallRead => "call_read",
+            Self::CallWrite => "call_write",
+            Self::CallDestructive => "call_destructive",
+            Self::Wait => "wait_operation",
+        }
+    }
+
+    /// Returns the meta-tool that calls operations of a class.
+    pub(crate) fn of_effect(effect: Effect) -> Self {
+        match effect {
+            Effect::Read => Self::CallRead,
+            Effect::Write => Self::CallWrite,
+            Effect::Destructive => Self::CallDestructive,
+        }
+    }
+}
+
+/// Returns the meta-tool of a name without prefix.
+pub(crate) fn kind_of(name: &str) -> Option<MetaToolKind> {
+    MetaToolKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == name)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::annotations::Hints;
-use super::description_detail::DescriptionDetail;
+use super::descriptions::DescriptionDetail;
 use super::files::Files;
 use super::layers::{AccessRule, Layers, Policy};
 use super::names::NameOptions;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::annotate::description_detail::returns;
+use crate::annotate::descriptions::returns;
 use crate::annotate::output::ReplyDescriber;
 use crate::annotate::selection::literal;
 use crate::annotate::{ClientProfile, KnownClient};

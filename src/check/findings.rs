@@ -5,11 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::cost::list_warnings;
-use super::dangling::DanglingReferences;
-use super::duplicates::add_duplicate_keys;
-use super::misspelled::add_misspelled_keys;
-use super::object_kind::ObjectKind;
-use super::walk::each_object;
+use super::document_faults::{DanglingReferences, add_duplicate_keys, add_misspelled_keys};
+use super::walk::{ObjectKind, each_object};
 use crate::annotate::ClientProfile;
 use crate::annotate::hint_review::{HintAdvice, review_hints};
 use crate::api::{Api, BoundTool};

@@ -10,14 +10,10 @@
 //! - A test in `tests/it/documents/check_findings.rs`.
 
 pub(crate) mod cost;
-mod dangling;
 pub(crate) mod diff;
-mod duplicates;
+mod document_faults;
 mod findings;
 pub(crate) mod format;
-mod misspelled;
-mod object_kind;
-mod schema_changes;
 mod walk;
 
 use std::cmp::Reverse;

@@ -1,6 +1,9 @@
-//! Shows each object of a file, with the kind of those that are known.
+//! The objects of a document, each with its kind and the keys that it may have if it is known.
 
-use super::object_kind::{ObjectKind, is_extension};
+use std::sync::LazyLock;
+
+use foldhash::HashMap;
+
 use crate::spec::document::Version;
 use crate::spec::node::{Node, Object};
 use crate::spec::pointer;
@@ -95,6 +98,124 @@ impl<'t, F: FnMut(&WalkedObject<'_, 't>)> Walk<F> {
     }
 }
 
+/// The table of keys; its first lines say what its lines are.
+const OBJECT_KEYS: &str = include_str!("object_keys.txt");
+/// Keys of all objects, beside a reference at least.
+const KEYS_OF_ALL: [&str; 3] = ["$ref", "summary", "description"];
+
+/// The kinds of objects, with what people call each.
+const NAMES: [(&str, &str); 9] = [
+    ("Root", "the document"),
+    ("PathItem", "a path item"),
+    ("Operation", "an operation"),
+    ("Parameter", "a parameter"),
+    ("RequestBody", "a request body"),
+    ("MediaType", "a media type"),
+    ("Response", "a response"),
+    ("Components", "the components"),
+    ("Schema", "a schema"),
+];
+
+/// An object whose keys are known, as an index into [`NAMES`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct ObjectKind(usize);
+
+/// The objects below a key: their kind, and how many levels of names are between.
+type ObjectsBelow = Option<(ObjectKind, usize)>;
+
+/// The keys of a kind, with the versions of each.
+type KnownKeys = HashMap<&'static str, (&'static str, ObjectsBelow)>;
+
+static KEYS: LazyLock<Vec<KnownKeys>> = LazyLock::new(|| {
+    let mut keys = vec![KnownKeys::default(); NAMES.len()];
+    for line in OBJECT_KEYS.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        let (Some(kind), Some(versions)) = (words.next().and_then(ObjectKind::named), words.next())
+        else {
+            continue;
+        };
+        let Some(keys) = keys.get_mut(kind.0) else {
+            continue;
+        };
+        for word in words {
+            let (key, below) = word
+                .split_once(':')
+                .map_or((word, None), |(key, below)| (key, Some(below)));
+            let below = below.and_then(|below| {
+                let kind = below.trim_start_matches('*');
+                Some((ObjectKind::named(kind)?, below.len() - kind.len()))
+            });
+            keys.insert(key, (versions, below));
+        }
+    }
+    keys
+});
+
+impl ObjectKind {
+    pub(super) const ROOT: Self = Self(0);
+    const PARAMETER: Self = Self(3);
+    pub(super) const SCHEMA: Self = Self(8);
+
+    fn named(name: &str) -> Option<Self> {
+        NAMES.iter().position(|(known, _)| *known == name).map(Self)
+    }
+
+    /// Returns its usual name.
+    pub(super) fn name(self) -> &'static str {
+        NAMES.get(self.0).map_or("", |(_, name)| name)
+    }
+
+    /// Returns the kind of the objects below a key; `None` if the object has no such key in that
+    /// version.
+    pub(super) fn below(self, key: &str, version: Version) -> Option<ObjectsBelow> {
+        let (versions, below) = KEYS.get(self.0)?.get(key).copied().unwrap_or_default();
+        if has_version(versions, version) {
+            return Some(below);
+        }
+        // A parameter of 2.0 is its own schema.
+        let is_schema = self == Self::PARAMETER && version == Version::V2_0;
+        match is_schema
+            .then(|| Self::SCHEMA.below(key, version))
+            .flatten()
+        {
+            None if KEYS_OF_ALL.contains(&key) => Some(None),
+            below => below,
+        }
+    }
+
+    /// Returns true if the object may have that key in that version.
+    pub(super) fn has_key(self, key: &str, version: Version) -> bool {
+        self.below(key, version).is_some()
+    }
+
+    /// The keys that the object may have in that version.
+    pub(super) fn known_keys(self, version: Version) -> impl Iterator<Item = &'static str> {
+        let own = KEYS
+            .get(self.0)
+            .into_iter()
+            .chain(KEYS.get(Self::SCHEMA.0))
+            .flatten();
+        let keys = own.map(|(key, _)| *key).chain(KEYS_OF_ALL);
+        keys.filter(move |key| self.has_key(key, version))
+    }
+}
+
+/// Returns true if the versions of a line of the table include this one.
+fn has_version(versions: &str, version: Version) -> bool {
+    match versions {
+        "all" => true,
+        "2" => version == Version::V2_0,
+        "3" => version > Version::V2_0,
+        "3.2" => version >= Version::V3_2,
+        _ => false,
+    }
+}
+
+/// Returns true if a key is one of the author's own (OpenAPI, "Specification Extensions").
+pub(super) fn is_extension(key: &str) -> bool {
+    key.starts_with("x-") || key.starts_with("X-")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,5 +252,29 @@ mod tests {
             "#/components/schemas/A/items/0 a schema",
         ];
         assert_eq!(seen, expected);
+    }
+}
+
+#[cfg(test)]
+mod object_kind_tests {
+    use super::*;
+
+    #[test]
+    fn each_line_of_the_table_names_a_kind_and_versions_that_are_known() {
+        for line in OBJECT_KEYS.lines().filter(|line| !line.starts_with('#')) {
+            let mut words = line.split(' ');
+            assert!(words.next().and_then(ObjectKind::named).is_some(), "{line}");
+            let versions = words.next().unwrap_or_default();
+            assert!(
+                has_version(versions, Version::V2_0) || has_version(versions, Version::V3_2),
+                "{line}"
+            );
+            for word in words.filter_map(|word| word.split_once(':')) {
+                assert!(
+                    ObjectKind::named(word.1.trim_start_matches('*')).is_some(),
+                    "{line}"
+                );
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::meta_tools::MetaTools;
 use super::protocol::server_meta::server_meta;
 use super::rights::{CallerRights, Rights};
 use super::visible::{CatalogApi, Listed, Suggestion, View, VisibleApi, VisibleApis};
-use crate::annotate::meta_tool_names::MetaToolKind;
+use crate::annotate::names::MetaToolKind;
 use crate::api::{Api, ToolIndex};
 use crate::caller::client_grant::ClientGrant;
 

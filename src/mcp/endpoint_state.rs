@@ -16,7 +16,7 @@ use super::protocol::server_meta::server_meta;
 use super::rights::ALL_RIGHTS;
 use super::tool_list_stream::ListPieces;
 use super::visible::Listed;
-use crate::annotate::meta_tool_names;
+use crate::annotate::names;
 use crate::api::about::About;
 use crate::caller::client_grant::ClientGrant;
 
@@ -210,7 +210,7 @@ impl EndpointState {
         arguments: Option<&JsonObject>,
         granted: &ClientGrant,
     ) -> Result<Arc<Catalog>, ErrorData> {
-        if meta_tool_names::kind_of(name).is_some() {
+        if names::kind_of(name).is_some() {
             let operation = arguments.and_then(|arguments| arguments.get("operation")?.as_str());
             let catalog = self.catalog().await?;
             if operation.is_some_and(|operation| catalog.has(operation, granted)) {

@@ -15,7 +15,7 @@ use super::catalog::Catalog;
 use super::endpoints::introduction::UNNAMED;
 use super::meta_tools::{MAX_QUERY_LENGTH, has_effect_and_tag, rank_operations, tag_counts};
 use super::visible::{VisibleApi, VisibleApis};
-use crate::annotate::meta_tool_names::MetaToolKind;
+use crate::annotate::names::MetaToolKind;
 use crate::annotate::{Effect, Hint};
 use crate::api::about::MAX_NAME_BYTES;
 use crate::api::{BoundTool, ToolIndex};

@@ -5,12 +5,10 @@ use std::borrow::Cow;
 use foldhash::{HashMap, HashSet};
 
 use super::verbs::Verb;
-use super::vocabulary::{Term, Vocabulary};
-use super::words::{Writing, each_word};
+use super::words::{Term, Vocabulary, Writing, each_word};
 use crate::annotate::Tool;
 use crate::spec::node::Node;
-use crate::spec::operation::body_properties::properties;
-use crate::spec::operation::request_body::BodySchema;
+use crate::spec::operation::request_body::{BodySchema, properties};
 use crate::spec::operation::response::successes;
 use crate::spec::{Document, Operation, Span};
 

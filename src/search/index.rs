@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use super::fields::{Field, FieldReader};
 use super::needs::{Need, find_needs};
 use super::verbs::Verb;
-use super::vocabulary::Term;
+use super::words::Term;
 use crate::annotate::{Effect, Tool};
 use crate::spec::Document;
 

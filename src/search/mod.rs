@@ -26,9 +26,7 @@ mod index;
 mod needs;
 mod question;
 mod ranking;
-mod synonyms;
 mod verbs;
-mod vocabulary;
 mod words;
 
 pub(crate) use self::answer::{Hit, QueryAnswer, SearchAnswer, as_path, as_words};

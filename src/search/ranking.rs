@@ -2,8 +2,7 @@
 
 use super::index::{Listed, SearchIndex, to_f32};
 use super::question::{MAX_QUESTION_CHARACTERS, Question, QuestionWord, WordMeaning};
-use super::vocabulary::Term;
-use super::words::{Writing, each_word, is_stop_word};
+use super::words::{Term, Writing, each_word, is_stop_word};
 use crate::annotate::Tool;
 use crate::spec::Operation;
 

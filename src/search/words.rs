@@ -1,7 +1,9 @@
-//! The words of a text: split, folded and stemmed. The same rules read documents and questions.
+//! The words of a text: split, folded and stemmed, by the same rules in documents and questions; and
+//! the vocabulary of an index, in which each distinct word is numbered once.
 
 use std::borrow::Cow;
 
+use foldhash::HashMap;
 use frostem::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -211,6 +213,51 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
         Stemmer::new(Algorithm::English).stem(word)
     } else {
         Cow::Borrowed(word)
+    }
+}
+
+/// A stem, by its number.
+pub(crate) type Term = u32;
+
+/// The words of a document.
+#[derive(Default)]
+pub(crate) struct Vocabulary {
+    /// Folded words; nothing for stop words.
+    words: HashMap<Box<str>, Option<Term>>,
+    terms: HashMap<Box<str>, Term>,
+}
+
+impl Vocabulary {
+    /// Shows the term of each word of a text, in order; stop words have none.
+    pub(crate) fn each_term(&mut self, text: &str, writing: Writing, mut visit: impl FnMut(Term)) {
+        each_word(text, writing, |word| {
+            if let Some(term) = self.term(word) {
+                visit(term);
+            }
+        });
+    }
+
+    /// The number of each stem.
+    pub(crate) fn into_terms(mut self) -> HashMap<Box<str>, Term> {
+        self.terms.shrink_to_fit();
+        self.terms
+    }
+
+    /// The number of the stem of a folded word; none for a stop word.
+    pub(crate) fn term(&mut self, word: &str) -> Option<Term> {
+        if let Some(known) = self.words.get(word) {
+            return *known;
+        }
+        let term = (!is_stop_word(word)).then(|| {
+            let stem = stem(word);
+            let next = Term::try_from(self.terms.len()).unwrap_or(Term::MAX);
+            match self.terms.get(stem.as_ref()) {
+                Some(term) => *term,
+                None => *self.terms.entry(stem.into()).or_insert(next),
+            }
+        });
+        self.words.insert(word.into(), term);
+        term
     }
 }
 

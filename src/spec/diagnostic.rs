@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::span::Span;
+use super::node::Span;
 
 /// Severity of a diagnostic.
 #[derive(

@@ -3,6 +3,8 @@
 //! The text was checked to be JSON once, when the document was loaded; from there on a value is a
 //! slice of it, with its offset. Opening an object of a document costs as much as it has members,
 //! however long they are, and no copy; what is never opened costs nothing.
+//!
+//! Position of a value in the text of a document, by which it can be opened again without a borrow.
 
 use std::borrow::Cow;
 
@@ -11,7 +13,6 @@ use serde_json::Value;
 use super::jumps::{
     Jump, MIN_JUMP_BYTES, bracket_end, offset_in_file, scalar_end, string_end, unquoted,
 };
-use super::span::Span;
 
 /// A JSON value: the slice of text that spells it, and the position of that slice in the document.
 #[derive(Debug, Clone, Copy)]
@@ -336,6 +337,29 @@ impl<'a> Iterator for Contents<'a> {
             self.is_over = true;
         }
         Some((key, value))
+    }
+}
+
+/// A range of bytes in the JSON text of one of a document's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The number of the file; the document itself is 0.
+    pub(crate) file: u32,
+    /// The offset of the first byte.
+    pub(crate) start: u32,
+    /// The offset behind the last byte.
+    pub(crate) end: u32,
+}
+
+impl Span {
+    /// Returns true if the other span is inside of this one, or equals it.
+    pub(crate) fn holds(self, other: Self) -> bool {
+        self.file == other.file && self.start <= other.start && other.end <= self.end
+    }
+
+    /// The offsets as a range of the file's text.
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
     }
 }
 

@@ -2,7 +2,6 @@
 //! are reported and ignored, those of a configuration are errors.
 
 pub(crate) mod arguments;
-pub(crate) mod ruled_output;
 pub(crate) mod ruled_schema;
 pub(crate) mod unmatched;
 pub(crate) mod wait;
@@ -13,7 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::annotate::annotations::Hint;
-use crate::annotate::description_detail::DescriptionDetail;
+use crate::annotate::descriptions::DescriptionDetail;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::{ArgumentRule, WaitRule};
 use crate::spec::{Diagnostic, Location, Operation};

@@ -5,8 +5,8 @@ use enumset::EnumSet;
 use http::Method;
 
 use super::lexicon::{KnownWord, Meaning, entry_of_form};
+use super::operation_id::{snake_case, words};
 use super::operation_verbs::{NamePart, OperationVerbs};
-use super::split::{snake_case, words};
 use crate::annotate::annotations::Reason;
 use crate::spec::Operation;
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use enumset::{EnumSet, EnumSetType};
 use foldhash::HashMap;
 
-use super::split::{snake_case, words};
+use super::operation_id::{snake_case, words};
 
 /// Effect of an operation with that word in its name, or the kind of word. A word may have several.
 #[derive(EnumSetType)]

@@ -4,11 +4,9 @@
 
 mod caution;
 mod evidence;
-mod inference;
 pub(crate) mod lexicon;
 pub(crate) mod operation_id;
 mod operation_verbs;
-mod split;
 
 use http::Method;
 
@@ -42,9 +40,9 @@ impl Wording {
         Self {
             careful: caution(&words, operation, Strictness::Careful),
             strict,
-            reads: inference::reading_word(&words).filter(|_| is_post && strict.is_none()),
-            sets: inference::setting_word(&words).filter(|_| is_partial),
-            near: inference::near_word(&words),
+            reads: evidence::reading_word(&words).filter(|_| is_post && strict.is_none()),
+            sets: evidence::setting_word(&words).filter(|_| is_partial),
+            near: evidence::near_word(&words),
         }
     }
 

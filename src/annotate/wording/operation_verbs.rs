@@ -7,8 +7,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 
 use super::lexicon::{KnownWord, Meaning, entry, entry_of_form};
-use super::operation_id::without_glue;
-use super::split::{snake_case, words};
+use super::operation_id::{snake_case, without_glue, words};
 use crate::spec::Operation;
 use crate::spec::operation::template::TemplatePart;
 

@@ -20,7 +20,7 @@ use super::each_api::{LoadedApis, catalog_of, load_each};
 use super::end_signals::{EndSignals, INTERRUPTED};
 use super::load::{self, LoadPurpose, Loaded};
 use super::{ConfigFile, help, output};
-use crate::annotate::meta_tool_names;
+use crate::annotate::names;
 use crate::caller::{Caller, WaitPlace};
 use crate::config::ApiConfig;
 use crate::config::saved_files::SavedFileSettings;
@@ -312,7 +312,7 @@ async fn load_called(
         .map(ToString::to_string)
         .collect();
     // The tools of search mode serve all APIs.
-    let is_meta_tool = meta_tool_names::kind_of(tool).is_some();
+    let is_meta_tool = names::kind_of(tool).is_some();
     configs.retain(|config| {
         is_meta_tool
             || config.options.name.is_none()
@@ -343,7 +343,7 @@ fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
         .find(|(config, _)| config.options.name.is_none());
     let bare = own
         .and_then(|(config, _)| tool.strip_prefix(config.options.annotate.names.prefix.as_str()));
-    if let Some(kind) = meta_tool_names::kind_of(bare.unwrap_or(tool)) {
+    if let Some(kind) = names::kind_of(bare.unwrap_or(tool)) {
         return Failure::setting(format!("`{tool}` {}", why_meta_tool_is_missing(kind)));
     }
     let hint = apis

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::annotate::meta_tool_names::MetaToolKind;
+use crate::annotate::names::MetaToolKind;
 use crate::api::{Api, BoundTool, ToolIndex};
 use crate::caller::client_grant::{ClientGrant, Permission, ShownTools};
 use crate::caller::{Caller, WaitPlace};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::inner_call::{find_operation, unknown_operation};
 use super::meta_tool_set::{MetaTools, read_request};
-use crate::annotate::meta_tool_names::MetaToolKind;
+use crate::annotate::names::MetaToolKind;
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};

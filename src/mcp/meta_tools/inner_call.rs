@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::meta_tool_set::{MetaTools, show_keys};
-use crate::annotate::meta_tool_names::MetaToolKind;
+use crate::annotate::names::MetaToolKind;
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
 use crate::mcp::visible::{Suggestion, VisibleApi, VisibleApis};

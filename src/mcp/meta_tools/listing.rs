@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::annotate::meta_tool_names::MetaToolKind;
+use crate::annotate::names::MetaToolKind;
 use crate::annotate::{Effect, ToolAnnotations};
 use crate::api::BoundTool;
 use crate::mcp::visible::{VisibleApi, VisibleApis};

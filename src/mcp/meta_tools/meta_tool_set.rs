@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::listing::{about_meta_tools, is_there, listed_kinds, write_meta_tool};
 use super::mode::ListOptions;
-use crate::annotate::meta_tool_names::{self, MetaToolKind};
+use crate::annotate::names::{self, MetaToolKind};
 use crate::api::ToolIndex;
 use crate::json::JsonObject;
 use crate::mcp::visible::{Listed, VisibleApi, VisibleApis};
@@ -164,7 +164,7 @@ impl MetaTools {
 
     /// Returns the meta-tool of that name, if the endpoint has it.
     pub(crate) fn kind_of(&self, name: &str) -> Option<MetaToolKind> {
-        let kind = meta_tool_names::kind_of(name.strip_prefix(self.prefix.as_str())?)?;
+        let kind = names::kind_of(name.strip_prefix(self.prefix.as_str())?)?;
         self.tools
             .iter()
             .any(|tool| tool.kind == kind)

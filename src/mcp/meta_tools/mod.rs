@@ -4,7 +4,7 @@
 //!
 //! # Adding a meta-tool
 //!
-//! - A variant of `MetaToolKind` in `annotate/meta_tool_names.rs`, which reserves its name.
+//! - A variant of `MetaToolKind` in `annotate/names.rs`, which reserves its name.
 //! - `write_meta_tool` in `mcp/meta_tools/listing.rs` writes its hints, description and input
 //!   schema; `is_there` and `why_meta_tool_is_missing` in `mcp/meta_tools/listing.rs` say when it
 //!   is listed.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::listing::{tag_counts, vocabulary};
 use super::meta_tool_set::{MetaTools, read_request};
 use crate::annotate::Effect;
-use crate::annotate::meta_tool_names::MetaToolKind;
+use crate::annotate::names::MetaToolKind;
 use crate::api::search::SearchedTools;
 use crate::api::{BoundTool, ToolIndex};
 use crate::json::JsonObject;

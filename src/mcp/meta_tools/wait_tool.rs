@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::inner_call::{InnerCall, OpenedWait, RefusedCall, refuse};
 use super::meta_tool_set::MetaTools;
-use crate::annotate::meta_tool_names::MetaToolKind;
+use crate::annotate::names::MetaToolKind;
 use crate::caller::Caller;
 use crate::json::JsonObject;
 use crate::mcp::visible::VisibleApis;

@@ -6,8 +6,7 @@
 use foldhash::HashMap;
 
 use super::file::DocumentFile;
-use crate::spec::node::Node;
-use crate::spec::span::Span;
+use crate::spec::node::{Node, Span};
 
 /// All named schemas of all files.
 #[derive(Debug, Default)]

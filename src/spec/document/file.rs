@@ -10,8 +10,7 @@ use super::web_page::is_html;
 use super::yaml::yaml_to_json;
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::jumps::{Jump, jumps};
-use crate::spec::node::Node;
-use crate::spec::span::Span;
+use crate::spec::node::{Node, Span};
 
 /// A file, read.
 #[derive(Debug)]

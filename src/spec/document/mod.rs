@@ -9,7 +9,7 @@
 //!   with `>=` hold for a later version.
 //! - The message of `LoadError` in `spec/document/error.rs`.
 //! - The keys of each version in `check/object_keys.txt`, and the name in `version_of_key` in
-//!   `check/misspelled.rs`.
+//!   `check/document_faults.rs`.
 //! - New keywords are read in `spec/operation/`. Schemas of all versions are translated in the same
 //!   way.
 
@@ -18,7 +18,6 @@ pub(crate) mod discovery;
 pub(crate) mod error;
 pub(crate) mod external;
 pub(crate) mod file;
-mod missing_file;
 pub(crate) mod overlay;
 pub(crate) mod positions;
 pub(crate) mod reference;
@@ -38,9 +37,8 @@ use self::error::LoadError;
 use self::file::DocumentFile;
 use self::revision::Revision;
 use super::diagnostic::Diagnostic;
-use super::node::{Node, Object};
+use super::node::{Node, Object, Span};
 use super::pointer;
-use super::span::Span;
 
 /// The supported OpenAPI versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

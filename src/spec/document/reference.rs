@@ -3,9 +3,8 @@
 use std::collections::hash_map::Entry;
 
 use super::{Document, Version};
-use crate::spec::node::{Node, Object};
+use crate::spec::node::{Node, Object, Span};
 use crate::spec::pointer;
-use crate::spec::span::Span;
 
 /// The maximum length of a chain of references.
 const MAX_CHAIN: usize = 32;

@@ -3,14 +3,11 @@
 
 use http::Method;
 
-use super::body_properties::is_text;
-use super::multipart_files::read_multipart_files;
-use super::patch_body::{arrange_patch_types, is_patch, type_for_lists};
-use super::request_body::{BodySchema, MediaType, RequestBody};
+use super::request_body::{BodySchema, MediaType, RequestBody, is_text};
+use super::special_bodies::{arrange_patch_types, is_patch, read_multipart_files, type_for_lists};
 use crate::spec::document::Document;
 use crate::spec::media_type::{MediaKind, essence};
-use crate::spec::node::Node;
-use crate::spec::span::Span;
+use crate::spec::node::{Node, Span};
 
 /// More media types than this are not worth a choice.
 const MAX_ALTERNATIVES: usize = 8;

@@ -6,11 +6,11 @@ use foldhash::HashSet;
 use http::Method;
 
 use super::alternatives::arrange_body;
-use super::body_properties::{
-    is_base64, is_base64_body, is_binary, is_text, properties, says_nothing,
-};
 use super::parameter::{Location, Style};
-use super::request_body::{BodySchema, Encoding, MediaType, RequestBody};
+use super::request_body::{
+    BodySchema, Encoding, MediaType, RequestBody, is_base64, is_base64_body, is_binary, is_text,
+    properties, says_nothing,
+};
 use crate::spec::document::{Document, Version};
 use crate::spec::media_type::{MediaKind, essence};
 use crate::spec::node::{Node, Object};

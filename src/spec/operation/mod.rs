@@ -4,12 +4,9 @@
 
 mod alternatives;
 mod body;
-pub(crate) mod body_properties;
 pub(crate) mod examples;
-mod multipart_files;
 pub(crate) mod parameter;
 mod parameters;
-mod patch_body;
 pub(crate) mod reader;
 pub(crate) mod request_body;
 pub(crate) mod response;
@@ -19,6 +16,7 @@ pub(crate) mod security;
 pub(crate) mod security_scheme;
 pub(crate) mod server;
 pub(crate) mod server_template;
+mod special_bodies;
 mod swagger2;
 pub(crate) mod template;
 
@@ -32,8 +30,7 @@ use self::rules::{OperationRules, WaitRule};
 use self::server_template::ServerTemplate;
 use self::template::PathTemplate;
 use super::long_running::LongRunning;
-use super::node::Node;
-use super::span::Span;
+use super::node::{Node, Span};
 
 /// An operation, with everything a tool or a call needs; schemas stay in the document until they
 /// are read.

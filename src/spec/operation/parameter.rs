@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use crate::spec::argument_names;
 use crate::spec::document::{Document, Version};
-use crate::spec::node::{Node, Object};
-use crate::spec::span::Span;
+use crate::spec::node::{Node, Object, Span};
 
 /// Location of a parameter (OAS `in`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString)]

@@ -6,18 +6,17 @@ use foldhash::{HashMap, HashSet};
 use http::Method;
 
 use super::alternatives::describe_quotes;
-use super::multipart_files::describe_unsendable;
 use super::parameters::Parameters;
 use super::request_body::RequestBody;
 use super::server_template::ServerTemplate;
+use super::special_bodies::describe_unsendable;
 use super::template::PathTemplate;
 use super::{Operation, body, server, swagger2, tool_extensions};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::document::{Document, Version};
 use crate::spec::long_running::LongRunning;
-use crate::spec::node::{Node, Object};
+use crate::spec::node::{Node, Object, Span};
 use crate::spec::pointer;
-use crate::spec::span::Span;
 
 /// All operations of a document in its order, and what is wrong with those that are not among them.
 #[must_use]

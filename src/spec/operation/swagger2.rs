@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use http::Method;
 
 use super::alternatives::arrange_body;
-use super::body_properties::is_binary;
 use super::parameter::{Location, Parameter, ParameterHead, Serialization, Style};
-use super::request_body::{BodySchema, Encoding, FormField, MediaType, RequestBody};
+use super::request_body::{BodySchema, Encoding, FormField, MediaType, RequestBody, is_binary};
 use super::security_scheme::{ConsentUrls, OAuthFlow, SecurityScheme, read_api_key};
 use super::server_template::ServerTemplate;
 use crate::spec::document::Document;

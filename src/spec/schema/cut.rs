@@ -1,10 +1,12 @@
-//! Cutting a schema that is too long: into one that accepts more, never less.
+//! The size of a schema, and cutting one that is too long: into one that accepts more, never less.
 
 use foldhash::HashSet;
 use serde_json::{Map, Value, json};
 
-use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
-use super::walk::{copy_member, each_mut, holds_schemas, reference, references};
+use super::keywords::{
+    copy_member, each_mut, has_keyword, holds_schemas, keyword, keyword_mut, reference, references,
+    remove_keyword,
+};
 use crate::json::JsonObject;
 use crate::text;
 
@@ -105,5 +107,35 @@ pub(crate) fn drop_unused(root: &mut Value) {
             .is_some_and(Map::is_empty)
     {
         root.remove("$defs");
+    }
+}
+
+/// Returns the size of an object as compact JSON in bytes, without escapes in strings.
+pub(crate) fn object_size(object: &JsonObject) -> usize {
+    (object
+        .iter()
+        .map(|(key, value)| key.len() + 4 + json_size(value))
+        .sum::<usize>()
+        + 1)
+    .max(2)
+}
+
+/// Returns the size of a value as compact JSON in bytes, without escapes in strings.
+pub(crate) fn json_size(value: &Value) -> usize {
+    match value {
+        Value::Null => 4,
+        Value::Bool(value) => {
+            if *value {
+                4
+            } else {
+                5
+            }
+        }
+        Value::Number(number) => number.as_str().len(),
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => {
+            (items.iter().map(|item| json_size(item) + 1).sum::<usize>() + 1).max(2)
+        }
+        Value::Object(members) => object_size(members),
     }
 }

@@ -6,12 +6,10 @@ use std::cell::RefCell;
 use foldhash::{HashMap, HashSet};
 use serde_json::Value;
 
-use super::keywords::{keyword, keyword_mut};
-use super::notes::Note;
+use super::keywords::{Note, keyword, keyword_mut};
 use crate::json::JsonObject;
 use crate::spec::document::Document;
-use crate::spec::node::Node;
-use crate::spec::span::Span;
+use crate::spec::node::{Node, Span};
 
 /// Direction for which a schema is read; properties of the other direction only are left out.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::keywords::keyword;
-use super::walk::reference;
+use super::keywords::{keyword, reference};
 use crate::json::JsonObject;
 
 /// Deeper than this no schema reaches.

@@ -1,10 +1,134 @@
-//! The keywords of one schema object. It has few of them, so that comparing each takes less time
-//! than hashing the one that is looked for. Maps of properties, which may be large, are asked as
-//! maps.
+//! The keywords of one schema object, and the schemas directly inside of it. A property may be called
+//! `enum` or `$ref`, so the meaning of a key depends on its position, which only this module knows.
+//!
+//! A schema has few keywords, so that comparing each takes less time than hashing the one that is
+//! looked for. Maps of properties, which may be large, are asked as maps.
+//!
+//! The steps of a translation leave notes for the steps after them among the keywords, so that a note
+//! moves with its schema when that is copied or inlined. Its key begins with NUL, which no keyword
+//! does.
 
 use serde_json::Value;
 
 use crate::json::JsonObject;
+
+/// Form in which an applicator holds its schemas.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// An object of schemas under names of the author's choice.
+    Named,
+    /// A list of schemas.
+    Listed,
+    /// A schema.
+    Single,
+}
+
+/// The form in which a keyword holds schemas, if it does.
+pub(crate) fn held_by(keyword: &str) -> Option<Holds> {
+    Some(match keyword {
+        "properties" | "patternProperties" | "dependentSchemas" | "$defs" => Holds::Named,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::Listed,
+        "items" | "additionalProperties" | "contains" | "propertyNames" => Holds::Single,
+        _ => return None,
+    })
+}
+
+/// Calls `visit` with each schema directly inside of `schema`.
+pub(crate) fn each<'v>(schema: &'v JsonObject, mut visit: impl FnMut(&'v Value)) {
+    for (key, value) in schema {
+        match value {
+            Value::Object(named) => match held_by(key) {
+                Some(Holds::Named) => named.values().for_each(&mut visit),
+                Some(Holds::Single) => visit(value),
+                _ => {}
+            },
+            Value::Array(listed) if held_by(key) == Some(Holds::Listed) => {
+                listed.iter().for_each(&mut visit);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Visits the schemas like [`each`], mutable.
+pub(crate) fn each_mut(schema: &mut JsonObject, mut visit: impl FnMut(&mut Value)) {
+    for (key, value) in schema {
+        match value {
+            Value::Object(named) => match held_by(key) {
+                Some(Holds::Named) => named.values_mut().for_each(&mut visit),
+                Some(Holds::Single) => visit(value),
+                _ => {}
+            },
+            Value::Array(listed) if held_by(key) == Some(Holds::Listed) => {
+                listed.iter_mut().for_each(&mut visit);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns true if a member of a schema holds any schema.
+pub(crate) fn holds_schemas(key: &str, value: &Value) -> bool {
+    match (value, held_by(key)) {
+        (Value::Object(named), Some(Holds::Named)) => !named.is_empty(),
+        (Value::Object(_), Some(Holds::Single)) => true,
+        (Value::Array(listed), Some(Holds::Listed)) => !listed.is_empty(),
+        _ => false,
+    }
+}
+
+/// A copy of a member of a schema, with what `copy` makes of each schema directly inside of it.
+pub(crate) fn copy_member(
+    key: &str,
+    value: &Value,
+    mut copy: impl FnMut(&Value) -> Value,
+) -> Value {
+    match (value, held_by(key)) {
+        (Value::Object(named), Some(Holds::Named)) => {
+            let copies = named
+                .iter()
+                .map(|(name, schema)| (name.clone(), copy(schema)));
+            Value::Object(copies.collect())
+        }
+        (Value::Object(_), Some(Holds::Single)) => copy(value),
+        (Value::Array(listed), Some(Holds::Listed)) => listed.iter().map(copy).collect(),
+        _ => value.clone(),
+    }
+}
+
+/// The `$defs` name that a schema refers to.
+pub(crate) fn reference(schema: &JsonObject) -> Option<&str> {
+    keyword(schema, "$ref")?.as_str()?.strip_prefix("#/$defs/")
+}
+
+/// A schema, or the one in `$defs` of `root` that it refers to.
+pub(crate) fn resolve_reference<'s>(
+    schema: &'s Value,
+    root: &'s JsonObject,
+) -> Option<&'s JsonObject> {
+    let object = schema.as_object()?;
+    match reference(object) {
+        Some(name) => root.get("$defs")?.get(name)?.as_object(),
+        None => Some(object),
+    }
+}
+
+/// The `$defs` names a schema refers to, in order, with repetition.
+pub(crate) fn references(value: &Value, found: &mut Vec<String>) {
+    let Value::Object(object) = value else { return };
+    found.extend(reference(object).map(str::to_owned));
+    each(object, |inner| references(inner, found));
+}
+
+/// Returns the number of levels of schemas inside of a schema: 0 if there is none.
+pub(crate) fn levels(value: &Value) -> usize {
+    let Value::Object(object) = value else {
+        return 0;
+    };
+    let mut deepest = 0;
+    each(object, |inner| deepest = deepest.max(1 + levels(inner)));
+    deepest
+}
 
 /// The value of a keyword.
 pub(crate) fn keyword<'s>(schema: &'s JsonObject, name: &str) -> Option<&'s Value> {
@@ -32,4 +156,32 @@ pub(crate) fn remove_keyword(schema: &mut JsonObject, name: &str) -> Option<Valu
     has_keyword(schema, name)
         .then(|| schema.remove(name))
         .flatten()
+}
+
+/// Kind of note.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// The schema lost one of its patterns; `true`.
+    PatternLost,
+    /// The names of properties that belong to the other direction; a list of strings.
+    HiddenNames,
+}
+
+impl Note {
+    fn key(self) -> &'static str {
+        match self {
+            Self::PatternLost => "\u{0}loose",
+            Self::HiddenNames => "\u{0}hidden",
+        }
+    }
+
+    /// Notes something, in place of what was noted before.
+    pub(crate) fn write(self, schema: &mut JsonObject, value: impl Into<Value>) {
+        schema.insert(self.key().into(), value.into());
+    }
+
+    /// Takes the note out of the schema.
+    pub(crate) fn take(self, schema: &mut JsonObject) -> Option<Value> {
+        remove_keyword(schema, self.key())
+    }
 }

@@ -4,39 +4,31 @@
 //! if that stays small, and as a `$defs` entry if it would repeat itself, grow too large, or
 //! recurse. Cycles are never expanded.
 
-mod annotations;
-mod assertion;
 mod cut;
 mod direction;
-mod graph;
 mod instance;
+mod keyword_values;
 mod keywords;
-mod notes;
 mod plan;
 mod rename;
 mod shape;
-mod size;
 mod translate;
-mod walk;
 
 use foldhash::HashMap;
 use serde_json::Value;
 
-use self::cut::{drop_dangling, drop_unused, pruned_copy, thin};
+pub(crate) use self::cut::object_size;
+use self::cut::{drop_dangling, drop_unused, json_size, pruned_copy, thin};
 use self::direction::Direction;
-use self::graph::expand;
 pub(crate) use self::instance::{gather_schemas, of_item, of_member};
-use self::keywords::{has_keyword, keyword, keyword_mut};
-use self::plan::{Component, Components, Definitions, InlinePlan, expansions, inline};
+use self::keywords::{each, each_mut, has_keyword, keyword, keyword_mut, levels, references};
+pub(crate) use self::keywords::{reference, resolve_reference};
+use self::plan::{Component, Components, Definitions, InlinePlan, expand, expansions, inline};
 pub(crate) use self::rename::NewNames;
-use self::size::json_size;
-pub(crate) use self::size::object_size;
 use self::translate::Translator;
-use self::walk::{each, each_mut, levels, references};
-pub(crate) use self::walk::{reference, resolve_reference};
 use super::argument_names;
 use super::document::Document;
-use super::span::Span;
+use super::node::Span;
 use crate::json::JsonObject;
 use crate::text;
 

@@ -9,8 +9,7 @@ use foldhash::HashSet;
 use serde_json::{Map, Value};
 
 use super::instance::rename_members;
-use super::keywords::{keyword, keyword_mut, remove_keyword};
-use super::walk::{each, each_mut, levels};
+use super::keywords::{each, each_mut, keyword, keyword_mut, levels, remove_keyword};
 use crate::json::JsonObject;
 use crate::spec::argument_names;
 

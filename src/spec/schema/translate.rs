@@ -4,17 +4,14 @@
 use foldhash::{HashMap, HashSet};
 use serde_json::{Value, json};
 
-use super::annotations::{annotation, describe_choice};
-use super::assertion::read_assertion;
 use super::direction::{Direction, Marks, read_only_names, required_names};
-use super::keywords::{has_keyword, remove_keyword};
-use super::notes::Note;
+use super::keyword_values::{annotation, describe_choice, read_assertion};
+use super::keywords::{Holds, Note, has_keyword, held_by, remove_keyword};
 use super::shape::{complete_containers, drop_contradictions, exclusive_limits, make_nullable};
-use super::walk::{Holds, held_by};
 use crate::json::JsonObject;
 use crate::spec::argument_names::{self, is_legal};
 use crate::spec::document::Document;
-use crate::spec::span::Span;
+use crate::spec::node::Span;
 use crate::text;
 
 /// Translates schemas of one document, and names what they refer to.
