@@ -10,7 +10,6 @@ pub(crate) mod bound_tool;
 pub(crate) mod calling;
 pub(crate) mod clashes;
 mod closed_paths;
-pub(crate) mod name;
 mod on_use;
 mod options;
 #[cfg(test)]
@@ -26,9 +25,9 @@ use secrecy::SecretString;
 use thiserror::Error;
 
 use self::about::About;
+pub use self::about::ApiName;
 pub use self::bound_tool::BoundTool;
 use self::bound_tool::{RecentTexts, bind_tools};
-pub use self::name::ApiName;
 pub use self::options::ApiOptions;
 pub(crate) use self::scheme_fields::scheme_fields;
 use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};

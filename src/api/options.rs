@@ -3,8 +3,7 @@
 use http::header::HeaderMap;
 use secrecy::SecretString;
 
-use super::about::About;
-use super::name::ApiName;
+use super::about::{About, ApiName};
 use crate::annotate::AnnotateOptions;
 use crate::credentials::forward::Forwarding;
 use crate::credentials::values::Credentials;

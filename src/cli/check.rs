@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::each_api::{LoadedApis, UNREADABLE, load_each};
 use super::load::{self, LoadPurpose, Loaded, SettingsUse};
-use super::log::spinner::Spinner;
+use super::log::Spinner;
 use super::{ConfigFile, help, output};
 use crate::api::{Api, ApiName};
 use crate::check::{self, Report, format};

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use super::load::{self, LoadPurpose};
-use super::log::spinner::Spinner;
+use super::log::Spinner;
 use super::{ConfigFile, output};
 use crate::annotate::OutputSchemas;
 use crate::check::diff::{Impact, ToolChange, ToolFacts, compare, facts_of};

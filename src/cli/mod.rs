@@ -67,7 +67,7 @@ enum Command {
     /// Sign in once, so that calls from this machine are made as you
     Login(Box<login::LoginCommand>),
     /// End a login: revoke its refresh token, and remove it
-    Logout(Box<login::logout::LogoutCommand>),
+    Logout(Box<login::LogoutCommand>),
     /// Write an entry for an MCP client: into its file, as text to paste, or as a link
     ///
     /// The flags of the entry come first. The most needed settings of `openapi-mcp serve`
@@ -80,7 +80,7 @@ enum Command {
     /// Compare the tools of two versions of a document; exit 1 if a client would break
     Diff(Box<diff::DiffCommand>),
     /// Print the completions of a shell
-    Completions(manual::shell::CompletionsCommand),
+    Completions(manual::CompletionsCommand),
     /// Print a manual page: that of the program, or of a command
     Man(manual::manual_page::ManCommand),
     /// Show the tools of an example API, and one call; nothing needs to be set up
@@ -121,7 +121,7 @@ pub fn run() -> ExitCode {
         Ok(code) => (String::new(), code),
         Err(failure) => (failure.report(), failure.code()),
     };
-    log::log_queue::write_and_wait(&text);
+    log::write_and_wait(&text);
     code
 }
 
@@ -189,7 +189,7 @@ fn run_command() -> Result<ExitCode, Failure> {
     match cli.command {
         // The limits of a filter leave no room for a runtime.
         Command::Filter => filter::run(),
-        Command::Completions(command) => manual::shell::print_completions(&command),
+        Command::Completions(command) => manual::print_completions(&command),
         Command::Man(command) => manual::manual_page::print_manual(&command),
         Command::Uninstall(command) => install::uninstall(&command),
         Command::Serve(command) => on_runtime(serve::run(&command)),
@@ -197,7 +197,7 @@ fn run_command() -> Result<ExitCode, Failure> {
         Command::Check(command) => on_runtime(check::run(&command)),
         Command::Call(command) => on_runtime(call::run(&command)),
         Command::Login(command) => on_runtime(login::run(&command)),
-        Command::Logout(command) => on_runtime(login::logout::run(&command)),
+        Command::Logout(command) => on_runtime(login::log_out(&command)),
         Command::Health(command) => on_runtime(health::run(&command)),
         Command::Demo => on_runtime(manual::demo::run()),
         Command::Install(command) => {

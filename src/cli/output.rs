@@ -4,7 +4,7 @@
 use std::io::{self, ErrorKind, Write as _};
 use std::process::ExitCode;
 
-use super::log::log_queue;
+use super::log;
 use crate::error::Failure;
 
 /// Writes the result of a command to standard output. A reader that left, as `head` does, is not an
@@ -24,7 +24,7 @@ pub(crate) fn print_result(text: &str) -> Result<(), Failure> {
 /// Writes a remark that is not a part of the result to standard error, as a line. If standard error
 /// is not read, the remark is lost, but the command ends.
 pub(crate) fn print_remark(text: &str) {
-    log_queue::write_and_wait(&format!("{text}\n"));
+    log::write_and_wait(&format!("{text}\n"));
 }
 
 /// Prints help, the version, or what is wrong with the command line, and gives the exit code.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::end_signals::{EndSignals, INTERRUPTED};
-use super::install::page_entries::page_entries;
+use super::install::entry::page_entries;
 use super::load::{self, SettingsUse};
 use super::start::{self, LoadingApis};
 use super::{ServeCommand, observability};

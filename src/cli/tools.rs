@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::each_api::{LoadedApis, UNREADABLE, catalog_of, load_each, title_of};
 use super::listing::{self, Shown};
 use super::load::{self, LoadPurpose, SettingsUse};
-use super::log::spinner::Spinner;
+use super::log::Spinner;
 use super::{ConfigFile, Failure, help, output};
 use crate::api::{Api, BoundTool, ToolIndex};
 use crate::caller::Caller;

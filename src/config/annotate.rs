@@ -6,7 +6,7 @@ use crate::annotate::{
     AnnotateOptions, ClientProfile, Files, Hint, Layers, NameOptions, OutputSchemas, Override,
     Pattern, Rule, Selection,
 };
-use crate::api::name::ApiName;
+use crate::api::about::ApiName;
 use crate::config::problems::Problems;
 use crate::mcp::meta_tools::{ListMode, ListOptions};
 use crate::text::MIN_BYTES_PER_TOKEN;

@@ -26,7 +26,7 @@ use super::variables::counts_as_unset;
 use super::{annotate, forward, headers, overrides, upstream, urls};
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::api::ApiOptions;
-use crate::api::name::ApiName;
+use crate::api::about::ApiName;
 use crate::config::problems::Problems;
 use crate::credentials::forward::Forwarding;
 use crate::credentials::values::{Credentials, PREFIX};

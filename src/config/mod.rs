@@ -65,7 +65,7 @@ use self::settings::{
 };
 use self::tables::check_tables;
 pub(crate) use self::transport::Transport;
-use crate::api::name::ApiName;
+use crate::api::about::ApiName;
 
 /// Options of logs.
 #[derive(Debug, Clone, Copy)]

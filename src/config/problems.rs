@@ -7,7 +7,7 @@ use std::ops::Deref;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::api::name::ApiName;
+use crate::api::about::ApiName;
 use crate::text::one_line;
 
 /// Longer texts of a file are not repeated as a whole.

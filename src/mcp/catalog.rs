@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rmcp::model::ServerConfig;
 
 use super::meta_tools::MetaTools;
-use super::protocol::server_meta::server_meta;
+use super::protocol::version::server_meta;
 use super::rights::{CallerRights, Rights};
 use super::visible::{CatalogApi, Listed, Suggestion, View, VisibleApi, VisibleApis};
 use crate::annotate::names::MetaToolKind;

@@ -1,23 +1,26 @@
 //! Every request of every transport: its protocol version, the function that answers it, and its
-//! observation.
+//! observation. `tools/list` is answered here, in one page, because several clients read only the
+//! first.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
-use rmcp::model::{ClientRequest, ErrorData, RequestId};
+use rmcp::model::{CacheScope, ClientRequest, ErrorData, ListToolsResult, RequestId, Tool};
 use rmcp::service::{Peer, RequestContext, Service, serve_directly};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::connections::connection::Connection;
 use super::connections::request_origin::RequestOrigin;
-use super::protocol::answer::{Frame, McpAnswer, McpRefusal, invalid_parameters};
+use super::protocol::answer::{Frame, McpAnswer, McpRefusal, ToolList, invalid_parameters};
 use super::protocol::message::{McpRequest, Method, RequestParameters};
 use super::protocol::version::ProtocolVersion;
+use super::tool_list_stream::ListPieces;
 use super::{McpServer, observed};
 use crate::observe::call::CallObservation;
 use crate::observe::metrics::labels::OTHER;
@@ -237,3 +240,62 @@ static SILENT_PEER: LazyLock<Peer<RoleServer>> = LazyLock::new(|| {
 struct SilentServer;
 
 impl ServerHandler for SilentServer {}
+
+/// The longest time for which clients may cache the list.
+const LIST_TTL: Duration = Duration::from_mins(5);
+
+impl McpServer {
+    /// Lists the tools that the client may call.
+    pub(super) async fn list_tools_of(
+        &self,
+        parameters: &RequestParameters,
+        origin: &RequestOrigin,
+    ) -> Result<ToolList, McpRefusal> {
+        match parameters.rest.get("cursor") {
+            None | Some(Value::Null) => {}
+            Some(Value::String(_)) => {
+                return Err(ErrorData::invalid_params(
+                    "unknown cursor: the list has one page",
+                    None,
+                )
+                .into());
+            }
+            _ => return Err(invalid_parameters("tools/list").into()),
+        }
+        let catalog = self.state.catalog_to_list().await?;
+        let ttl = match self.state.reload {
+            // What is missing may come at any time.
+            _ if !catalog.is_decided() => Duration::ZERO,
+            Some(reload) => reload.min(LIST_TTL),
+            None => LIST_TTL,
+        };
+        let cache_scope = if catalog.depends_on_caller() {
+            CacheScope::Private
+        } else {
+            CacheScope::Public
+        };
+        Ok(ToolList {
+            tools: ListPieces::new(catalog, origin.caller.granted()),
+            ttl,
+            cache_scope,
+        })
+    }
+}
+
+impl ToolList {
+    /// The list as rmcp has it: each tool as a tree.
+    ///
+    /// # Errors
+    /// rmcp cannot read a tool.
+    pub(super) fn into_result(self) -> Result<ListToolsResult, ErrorData> {
+        let mut text = b"[".to_vec();
+        self.tools.for_each(|piece| text.extend_from_slice(&piece));
+        text.push(b']');
+        let tools: Vec<Tool> = serde_json::from_slice(&text).map_err(|error| {
+            ErrorData::internal_error(format!("the list of tools cannot be read: {error}"), None)
+        })?;
+        Ok(ListToolsResult::with_all_items(tools)
+            .with_ttl_ms(u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX))
+            .with_cache_scope(self.cache_scope))
+    }
+}

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
 use super::endpoints::introduction::introduce_nothing;
-use super::protocol::server_meta::server_meta;
+use super::protocol::version::server_meta;
 use super::rights::ALL_RIGHTS;
 use super::tool_list_stream::ListPieces;
 use super::visible::Listed;

@@ -19,14 +19,13 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionConte
 use serde_json::json;
 
 use super::McpServer;
-use super::connections::outbox::{OutMessage, OutMessages, Outbox};
+use super::connections::connection::{OutMessage, OutMessages, Outbox};
 use super::connections::request_origin::RequestOrigin;
 use super::dispatch::DispatchedConnection;
 use super::page_tools::{PageRequest, PageView};
 use super::protocol::answer::{McpAnswer, invalid_parameters};
 use super::protocol::message::{Arguments, McpRequest, Method, RequestParameters};
-use super::protocol::server_meta::{SERVER_INFO_KEY, short_info};
-use super::protocol::version::{ProtocolVersion, named_versions};
+use super::protocol::version::{ProtocolVersion, SERVER_INFO_KEY, named_versions, short_info};
 use crate::caller::Caller;
 use crate::caller::client_grant::NO_TOKEN;
 use crate::observe::metrics::TOOLS_CALL;

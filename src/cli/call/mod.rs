@@ -2,9 +2,8 @@
 //! observation.
 
 mod arguments;
+mod caller;
 mod dry_run;
-mod tenant;
-mod user;
 
 use std::pin::pin;
 use std::process::ExitCode;
@@ -15,7 +14,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::arguments::GivenArguments;
-use self::tenant::caller_of_tenant;
+use self::caller::caller_of_tenant;
 use super::each_api::{LoadedApis, catalog_of, load_each};
 use super::end_signals::{EndSignals, INTERRUPTED};
 use super::load::{self, LoadPurpose, Loaded};
@@ -86,7 +85,7 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     )?;
     let user = match &command.as_token_env {
         Some(variable) => Some(
-            user::caller_of_token(variable, &config)
+            caller::caller_of_token(variable, &config)
                 .await
                 .map_err(Failure::setting)?,
         ),
@@ -95,7 +94,7 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let has_keys = config.process.state_keys.is_some();
     let mut gate = Gate::default();
     if user.is_some() {
-        gate = gate.demanding_everywhere(user::scope_demand(&config));
+        gate = gate.demanding_everywhere(caller::scope_demand(&config));
     }
     seal_handles_with(config.process.state_keys.as_ref());
     // What the calls of a mock go to lives as long as this.

@@ -17,12 +17,8 @@ pub(crate) mod entry;
 mod flags;
 mod json_file;
 mod needs;
-mod own_entry;
-pub(crate) mod page_entries;
 mod place;
-mod target;
 mod toml_file;
-mod vendor;
 
 use std::process::ExitCode;
 
@@ -32,8 +28,7 @@ use self::client_file::ClientFile;
 use self::edit::{EntryChange, InstallMode, edit, mode};
 use self::entry::{ClientEntry, EntryTarget};
 use self::needs::EntryNeeds;
-use self::place::{ClientPlace, OperatingSystem};
-use self::target::TargetFile;
+use self::place::{ClientPlace, OperatingSystem, TargetFile};
 use super::{ConfigFile, output, whole_command};
 use crate::annotate::KnownClient;
 use crate::config::settings::{ApiSettings, CommandSettings, ServerSettings};
@@ -142,7 +137,7 @@ pub(crate) async fn run(
         return print_entry(&entry, client, &place, &command.target);
     }
     if command.target.is_state_file_of_claude_code(client) {
-        return vendor::run_claude(&vendor::add_arguments(&entry), mode);
+        return edit::run_claude(&edit::add_arguments(&entry), mode);
     }
     command.target.require_home(&place)?;
     remark_alternative(&place);
@@ -326,7 +321,7 @@ fn print_entry(
     if target.is_state_file_of_claude_code(client) {
         output::print_remark(&format!(
             "or let Claude Code do it: {}",
-            vendor::command_line(&vendor::add_arguments(entry))
+            edit::command_line(&edit::add_arguments(entry))
         ));
     }
     Ok(ExitCode::SUCCESS)
@@ -353,7 +348,7 @@ pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure>
     let name = name.as_str();
     let mode = mode(false, target.write);
     if target.is_state_file_of_claude_code(client) {
-        return vendor::run_claude(&vendor::remove_arguments(name), mode);
+        return edit::run_claude(&edit::remove_arguments(name), mode);
     }
     if let Some(why) = target.print_only(client, &place) {
         return Err(Failure::setting(format!(

@@ -1,8 +1,47 @@
-//! Help for users: a demonstration, completions for shells, the manual pages.
+//! Help for users: a demonstration, completions for shells, the manual pages. `openapi-mcp completions`
+//! reads neither a configuration nor a value of the environment.
 
 pub(crate) mod demo;
 pub(crate) mod manual_page;
-pub(crate) mod shell;
+
+use std::process::ExitCode;
+
+use clap_complete::Shell;
+
+use super::{output, visible_command};
+use crate::error::Failure;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = PLACES)]
+pub(crate) struct CompletionsCommand {
+    /// The shell
+    shell: Shell,
+}
+
+/// Text after the flags of `completions`.
+const PLACES: &str = "\
+Where shells look for the script:
+  bash  ~/.local/share/bash-completion/completions/openapi-mcp
+  zsh   _openapi-mcp in a folder of $fpath
+  fish  ~/.config/fish/completions/openapi-mcp.fish";
+
+pub(crate) fn print_completions(command: &CompletionsCommand) -> Result<ExitCode, Failure> {
+    let mut bytes = Vec::new();
+    clap_complete::generate(
+        command.shell,
+        &mut visible_command(),
+        "openapi-mcp",
+        &mut bytes,
+    );
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if command.shell == Shell::Bash {
+        // clap_complete takes the hyphen in the name for the border of a subcommand in half of the
+        // script.
+        text = text.replace("openapi__subcmd__mcp", "openapi__mcp");
+    }
+    output::print_result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
 
 /// The pages of the book that are made from the command line: the settings, and the commands.
 /// `UPDATE=1` writes them.

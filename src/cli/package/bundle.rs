@@ -1,20 +1,21 @@
-//! `openapi-mcp bundle`: this program, a document and settings in one file that a host installs
-//! with a click.
+//! `openapi-mcp bundle`: this program, a document and settings in one file that a host installs with a
+//! click. It is a zip archive whose bytes depend on nothing but its content: fixed times, fixed order,
+//! Unix modes on every system.
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write as _};
+use std::io::{Cursor, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use url::Url;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
 
-use super::archive::{ArchivedFile, write_archive};
 use super::document_files;
 use super::manifest::{ManifestParts, manifest};
-use super::platform::BundlePlatform;
-use super::program::BundledProgram;
+use super::program::{BundlePlatform, BundledProgram};
 use crate::annotate::KnownClient;
 use crate::api::Api;
 use crate::check::used_schemes;
@@ -417,4 +418,37 @@ fn write_bundle(
         })
         .collect();
     write_archive(&files).map_err(Failure::setting)
+}
+
+/// A file of an archive.
+pub(super) struct ArchivedFile<'a> {
+    pub(super) name: String,
+    pub(super) bytes: &'a [u8],
+    pub(super) is_executable: bool,
+}
+
+/// The archive's bytes.
+///
+/// # Errors
+/// A sentence: the archive would be too large for its format.
+pub(super) fn write_archive(files: &[ArchivedFile<'_>]) -> Result<Vec<u8>, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("the archive cannot be written: {error}");
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for file in files {
+        let mode = if file.is_executable { 0o755 } else { 0o644 };
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Deflated)
+            .last_modified_time(DateTime::default())
+            .unix_permissions(mode);
+        writer
+            .start_file(file.name.as_str(), options)
+            .map_err(|error| failed(&error))?;
+        writer
+            .write_all(file.bytes)
+            .map_err(|error| failed(&error))?;
+    }
+    writer
+        .finish()
+        .map(Cursor::into_inner)
+        .map_err(|error| failed(&error))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::platform::BundlePlatform;
+use super::program::BundlePlatform;
 use crate::api::about::About;
 use crate::api::{Api, scheme_fields};
 use crate::check::SchemeUse;

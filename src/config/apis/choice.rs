@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::named::{NamedSettings, add_api};
-use crate::api::name::ApiName;
+use crate::api::about::ApiName;
 use crate::config::problems::Problems;
 use crate::text;
 

@@ -6,7 +6,7 @@ use http::header::HeaderMap;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::api::name::ApiName;
+use crate::api::about::ApiName;
 use crate::config::headers::{read_headers, warn_about_missing_scheme};
 use crate::config::problems::Problems;
 use crate::outbound::HttpClient;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::admission::read_keys;
 use super::named::{NamedSettings, add_api};
-use crate::api::name::ApiName;
+use crate::api::about::ApiName;
 use crate::config::layer::{FILE_ONLY_OF_PROCESS, keys};
 use crate::config::problems::{Disclosure, Problems};
 use crate::config::settings::{ProcessSettings, ServerSettings};

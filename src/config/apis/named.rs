@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use crate::api::name::ApiName;
+use crate::api::about::ApiName;
 use crate::config::clients::scopes::ScopeSettings;
 use crate::config::forward::ForwardSettings;
 use crate::config::layer::layer;

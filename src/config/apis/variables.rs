@@ -8,7 +8,7 @@ use std::ffi::OsString;
 
 use secrecy::SecretString;
 
-use crate::api::name::ApiName;
+use crate::api::about::ApiName;
 use crate::config::auth::references::parse_secret;
 use crate::config::auth::settings::check_part;
 use crate::config::problems::Problems;

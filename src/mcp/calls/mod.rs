@@ -8,7 +8,6 @@
 //! - An `OperationCall` in `mcp/calls/plan.rs`.
 //! - A variant of `Via` in `mcp/calls/gate.rs`, if it asks for consent or is recorded in another way.
 
-mod answered_questions;
 pub(crate) mod approval;
 pub(crate) mod by_link;
 pub(crate) mod gate;

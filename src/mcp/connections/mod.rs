@@ -2,6 +2,5 @@
 //! them beside answers.
 
 pub(crate) mod connection;
-pub(crate) mod outbox;
 pub(crate) mod request_origin;
 pub(crate) mod subscription;

@@ -14,8 +14,7 @@ use scopeguard::ScopeGuard;
 use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::connection::{Connection, QuestionAnswer};
-use super::outbox::{OutMessage, Outbox};
+use super::connection::{Connection, OutMessage, Outbox, QuestionAnswer};
 use crate::caller::memory_budget::HeldMemory;
 use crate::caller::{Caller, ReportProgress};
 use crate::mcp::protocol::answer::write_message;

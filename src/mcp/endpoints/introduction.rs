@@ -1,10 +1,15 @@
-//! The introduction of an endpoint's server: its title and its instructions.
+//! The facts about an API that are known before its document is read, and the introduction of an
+//! endpoint's server: its title and its instructions.
+
+use std::sync::Arc;
 
 use rmcp::model::{Icon, Implementation, ServerCapabilities, ServerConfig};
 
-use super::api_slot::ApiSlot;
-use crate::api::about::{About, AboutIcon};
-use crate::api::{Api, ApiName};
+use crate::annotate::TokenShare;
+use crate::api::Api;
+use crate::api::about::{About, AboutIcon, ApiName};
+use crate::caller::client_grant::ToolScopes;
+use crate::mcp::meta_tools::ListOptions;
 use crate::mcp::visible::{CatalogApi, View};
 use crate::text::{self, counted};
 
@@ -218,4 +223,25 @@ fn introduce_one(mut config: ServerConfig, api: &Api, reads_only: bool) -> Serve
         format!("{what} for {title}{version}; each makes one HTTP request to that API.{described}");
     config.server_info = identify(about);
     config.with_instructions(with_own_words(&instructions, about))
+}
+
+/// Facts about an API that are known before its document is read.
+#[derive(Clone, Default)]
+pub(crate) struct ApiSlot {
+    /// Its name, if there are several.
+    pub(crate) name: Option<ApiName>,
+    /// What the operator says of it.
+    pub(crate) about: About,
+    /// True if its calls are answered from the examples of the document.
+    pub(crate) is_mock: bool,
+    /// Prefix of its tool names.
+    pub(crate) prefix: String,
+    /// Options of its list of tools.
+    pub(crate) list: ListOptions,
+    /// Scopes that its calls need besides those of the whole server.
+    pub(crate) scopes: Arc<ToolScopes>,
+    /// Scopes that some of its operations need by rules of `access`.
+    pub(crate) access_scopes: Vec<String>,
+    /// Shares of the tools that tokens with a name may call.
+    pub(crate) shares: Arc<[TokenShare]>,
 }

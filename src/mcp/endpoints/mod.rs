@@ -8,7 +8,6 @@
 //! - `View` in `mcp/visible.rs` says what it shows.
 //! - `ServedApis` in `mcp/endpoints/served_apis.rs` gives it its catalog.
 
-pub(crate) mod api_slot;
 pub(crate) mod introduction;
 pub(crate) mod paths;
 pub(crate) mod served_apis;

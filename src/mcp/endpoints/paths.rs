@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::api::name::ApiName;
+use crate::api::about::ApiName;
 use crate::mcp::endpoint_state::EndpointState;
 use crate::mcp::visible::View;
 

@@ -8,14 +8,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::api_slot::ApiSlot;
-use super::introduction::{Introduction, introduce_nothing, missing_apis, with_own_words};
+use super::introduction::{ApiSlot, Introduction, introduce_nothing, missing_apis, with_own_words};
 use super::paths::{Endpoints, McpEndpoint};
 use crate::annotate::Pattern;
 use crate::api::Api;
-use crate::api::about::About;
+use crate::api::about::{About, ApiName};
 use crate::api::clashes::clashes_with;
-use crate::api::name::ApiName;
 use crate::mcp::catalog::{Catalog, visible};
 use crate::mcp::endpoint_state::EndpointState;
 use crate::mcp::meta_tools::{ListOptions, MetaTools, decide};

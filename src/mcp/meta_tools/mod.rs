@@ -8,7 +8,7 @@
 //! - `write_meta_tool` in `mcp/meta_tools/listing.rs` writes its hints, description and input
 //!   schema; `is_there` and `why_meta_tool_is_missing` in `mcp/meta_tools/listing.rs` say when it
 //!   is listed.
-//! - A module in `mcp/meta_tools/mod.rs`, like `mcp/meta_tools/wait_tool.rs`, reads its arguments:
+//! - A module in `mcp/meta_tools/mod.rs`, like `mcp/meta_tools/inner_call.rs`, reads its arguments:
 //!   an answer, or the call of an operation.
 //! - An arm of `plan` in `mcp/calls/plan.rs` makes a `Plan` of that. Clients and
 //!   `openapi-mcp call` both use it.
@@ -17,14 +17,12 @@ mod describe;
 mod inner_call;
 mod listing;
 mod meta_tool_set;
-mod mode;
 mod search_tool;
-mod wait_tool;
 
 pub(crate) use self::describe::describe_operations;
+pub(crate) use self::inner_call::read_handle;
 pub(crate) use self::inner_call::{InnerCall, OpenedWait, RefusedCall, read_inner_call};
 pub(crate) use self::listing::{MAX_QUERY_LENGTH, tag_counts, why_meta_tool_is_missing};
 pub(crate) use self::meta_tool_set::MetaTools;
-pub(crate) use self::mode::{ListMode, ListOptions, decide};
+pub(crate) use self::meta_tool_set::{ListMode, ListOptions, decide};
 pub(crate) use self::search_tool::{has_effect_and_tag, rank_operations, search_operations};
-pub(crate) use self::wait_tool::read_handle;

@@ -11,6 +11,5 @@
 
 pub(crate) mod answer;
 pub(crate) mod message;
-pub(crate) mod server_meta;
 pub(crate) mod unreadable;
 pub(crate) mod version;

@@ -1,10 +1,12 @@
-//! The versions of MCP. Most of their differences are methods here; `message.rs` reads the keys
-//! that requests need, and `transport/http/rules.rs` has the status of HTTP answers.
+//! The versions of MCP, and the `_meta` of results, which names the server since 2026-07-28 (results
+//! SHOULD have it). Most differences of versions are methods here; `message.rs` reads the keys that
+//! requests need, and `transport/http/rules.rs` has the status of HTTP answers.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use rmcp::model::ProtocolVersion as NamedVersion;
+use rmcp::model::{Implementation, ProtocolVersion as NamedVersion};
+use serde_json::{Value, json};
 
 use crate::observe::metrics::labels::OTHER;
 
@@ -87,6 +89,18 @@ pub(crate) fn named_versions() -> Cow<'static, [NamedVersion]> {
         ProtocolVersion::ALL.into_iter().filter_map(named).collect()
     });
     Cow::Borrowed(NAMED.as_slice())
+}
+
+pub(crate) const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Returns the name and version of the server for results, which need no icon.
+pub(crate) fn short_info(info: &Implementation) -> Value {
+    json!({ "name": info.name, "version": info.version })
+}
+
+/// The member of `_meta` that names the server, as text.
+pub(crate) fn server_meta(info: &Implementation) -> String {
+    format!("\"{SERVER_INFO_KEY}\":{}", short_info(info))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::sessions::UsedSession;
-use crate::mcp::connections::outbox::{OutMessage, OutMessages, Outbox};
+use crate::mcp::connections::connection::{OutMessage, OutMessages, Outbox};
 use crate::mcp::dispatch::Answered;
 
 /// Interval of comments on a stream, so that proxies do not take it for dead.
