@@ -223,7 +223,7 @@ const MAX_WAITING: usize = 1024;
 
 /// Turns that are taken and waited for.
 #[derive(Default)]
-pub(super) struct QuestionTurns(Mutex<Questions>);
+struct QuestionTurns(Mutex<Questions>);
 
 #[derive(Default)]
 struct Questions {
@@ -233,7 +233,7 @@ struct Questions {
 }
 
 /// The turn of a question, until this is dropped.
-pub(super) struct QuestionTurn {
+struct QuestionTurn {
     turns: Arc<QuestionTurns>,
     address: Option<ClientKey>,
 }

@@ -288,7 +288,7 @@ impl SubjectToken {
 }
 
 /// Takes words about an operation that is waited for.
-pub(crate) type ReportWait = Arc<dyn Fn(&str) + Send + Sync>;
+type ReportWait = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Place of a call, with which a later call goes on waiting for its operation.
 #[derive(Clone)]

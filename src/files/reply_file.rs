@@ -329,7 +329,7 @@ impl FilePlan<'_> {
 
 impl FileDelivery {
     /// 1 GiB.
-    pub(crate) const DEFAULT_MAX_BYTES: u64 = 1 << 30;
+    const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
     /// The store of files, if they go there.
     pub(crate) fn store(&self) -> Option<&Arc<FileStore>> {
@@ -355,7 +355,7 @@ const MAX_NAME_BYTES: usize = 80;
 /// Maximum length of the extension that stays if a name is cut.
 const MAX_EXTENSION_BYTES: usize = 16;
 /// What the name of a file ends with that is not complete.
-pub(super) const PARTIAL: &str = ".part";
+const PARTIAL: &str = ".part";
 /// Name of a file without any.
 const UNNAMED: &str = "file";
 
@@ -412,7 +412,7 @@ pub(crate) fn is_in_names(character: char) -> bool {
 }
 
 /// The allowed characters of the last part of a path.
-pub(super) fn safe_part(name: &str) -> String {
+fn safe_part(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let allowed: String = last
         .chars()

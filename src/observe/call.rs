@@ -357,7 +357,7 @@ pub(crate) struct CallRecord {
     /// Meta-tool that was called, if no operation was.
     pub(crate) lookup: Option<&'static str>,
     /// A keyed hash of what was asked for.
-    pub(crate) arguments_hash: Option<String>,
+    arguments_hash: Option<String>,
     /// True if a person confirmed the call.
     pub(crate) confirmed: bool,
     /// Joins the line of a question with that of its answer.
@@ -373,7 +373,7 @@ pub(crate) struct CallRecord {
     /// Pages that were collected, if the call asked for several.
     pub(crate) pages: Option<u32>,
     /// True once the line about its beginning was written.
-    pub(crate) has_begun: bool,
+    has_begun: bool,
     /// The token of the user that was exchanged.
     pub(crate) exchange: Option<ExchangeRecord>,
 }
@@ -408,7 +408,7 @@ const MAX_ID_CHARS: usize = 64;
 const MAX_TITLE_BYTES: usize = 256;
 
 /// Ends the span of a request with that method of MCP.
-pub(super) fn end_server_span(
+fn end_server_span(
     span: &OpenSpan,
     method: &'static str,
     record: &CallRecord,

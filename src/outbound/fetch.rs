@@ -114,7 +114,7 @@ pub(crate) enum BodyError {
 ///
 /// # Errors
 /// [`BodyError`], as soon as it is certain.
-pub(crate) async fn read_bounded(
+async fn read_bounded(
     mut response: reqwest::Response,
     max_bytes: usize,
 ) -> Result<Vec<u8>, BodyError> {

@@ -193,7 +193,7 @@ impl Sending {
 impl Request {
     /// The headers in the order in which they are sent, but for those that the client itself
     /// writes.
-    pub(crate) fn header_texts(&self) -> impl Iterator<Item = (&str, String)> {
+    fn header_texts(&self) -> impl Iterator<Item = (&str, String)> {
         let value_text =
             |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         self.headers

@@ -52,7 +52,7 @@ type InputStream = Box<dyn AsyncRead + Send + Unpin>;
 
 /// Serves like [`serve`] over any streams; `reader_left` ends when the output has no reader any
 /// more.
-pub(crate) async fn serve_streams(
+async fn serve_streams(
     server: McpServer,
     stdin: InputStream,
     stdout: OutputStream,
@@ -331,11 +331,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 /// Number of bytes of unread answers above which no more input is read.
 const MAX_BACKLOG_BYTES: usize = 64 << 20;
 
-pub(crate) type OutputStream = Box<dyn AsyncWrite + Send + Unpin>;
+type OutputStream = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// State of the output.
 #[derive(Clone, Default)]
-pub(super) struct OutputState(Arc<SharedOutput>);
+struct OutputState(Arc<SharedOutput>);
 
 #[derive(Default)]
 struct SharedOutput {

@@ -21,7 +21,7 @@ pub(crate) struct AccessToken {
     pub header: HeaderValue,
     /// Redacts the token in replies.
     pub redactor: Arc<Redactor>,
-    pub(super) fresh_until: Option<Instant>,
+    fresh_until: Option<Instant>,
     pub(super) expires: Option<Instant>,
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct TokenRequest {
 }
 
 /// Part of a credential that a grant lacks, and the reason for which it is needed.
-pub(crate) type LackingPart = (CredentialPart, &'static str);
+type LackingPart = (CredentialPart, &'static str);
 
 impl Grant {
     /// Selects the grant by which the tokens of a scheme are requested; `has_key` if the client has

@@ -377,11 +377,11 @@ const MAX_TOKENS: usize = 8192;
 const REFUSAL_PAUSE: Duration = Duration::from_secs(15);
 
 /// An exchange that all calls for the same token wait for, and its outcome.
-pub(super) type Flight = Shared<BoxFuture<'static, Result<Arc<AccessToken>, ExchangeFailure>>>;
+type Flight = Shared<BoxFuture<'static, Result<Arc<AccessToken>, ExchangeFailure>>>;
 
 /// Reason for which no token was given.
 #[derive(Clone)]
-pub(super) enum ExchangeFailure {
+enum ExchangeFailure {
     /// The endpoint refused the user, who can mend it.
     OfUser {
         /// The end of a sentence.
@@ -429,7 +429,7 @@ static TOKENS: LazyLock<Mutex<ExchangedTokens>> = LazyLock::new(|| {
 
 /// The exchange for that key, and whether it was there before; `begin` starts one. A user has at
 /// most half of the places that others leave free.
-pub(super) fn find_or_begin(
+fn find_or_begin(
     key: [u8; 32],
     user: ClientKey,
     refused: Option<&Arc<AccessToken>>,

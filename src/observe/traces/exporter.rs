@@ -227,7 +227,7 @@ fn compress(body: &[u8]) -> std::io::Result<Vec<u8>> {
 }
 
 /// The message that carries these spans, as bytes.
-pub(super) fn write_request(resource: &[(String, String)], spans: Vec<FinishedSpan>) -> Vec<u8> {
+fn write_request(resource: &[(String, String)], spans: Vec<FinishedSpan>) -> Vec<u8> {
     let attributes = resource.iter();
     let resource = Resource {
         attributes: attributes
@@ -256,7 +256,7 @@ pub(super) fn write_request(resource: &[(String, String)], spans: Vec<FinishedSp
 }
 
 /// Returns the number of spans that the collector reports as refused.
-pub(super) fn refused_spans(response: &[u8]) -> usize {
+fn refused_spans(response: &[u8]) -> usize {
     let read = ExportTraceServiceResponse::decode(response).unwrap_or_default();
     let refused = read
         .partial_success
@@ -390,7 +390,7 @@ impl SpanQueue {
     }
 
     /// Counts spans that are lost; the log says so once.
-    pub(super) fn count_dropped(&self, count: usize, why: &str) {
+    fn count_dropped(&self, count: usize, why: &str) {
         (self.on_drop)(count);
         if !self.has_told.swap(true, Ordering::Relaxed) {
             tracing::warn!(

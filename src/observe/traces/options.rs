@@ -34,7 +34,7 @@ pub(crate) struct TraceOptions {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sampler {
     /// True if a parent that is recorded, or is not, decides.
-    pub(crate) follows_parent: bool,
+    follows_parent: bool,
     /// Share of the other traces that is recorded, from 0 to 1.
     pub(crate) ratio: f64,
 }

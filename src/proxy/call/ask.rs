@@ -112,7 +112,7 @@ impl Call<'_> {
     }
 
     /// Deadline of the reply.
-    pub(super) fn deadline_of(&self, ask: Ask<'_>) -> Instant {
+    fn deadline_of(&self, ask: Ask<'_>) -> Instant {
         let timeout = self.proxy.options.timeout;
         match ask {
             Ask::Operation => self.deadline.into(),
@@ -126,7 +126,7 @@ impl Call<'_> {
     /// The conditions under which the reply becomes a file while it is received. A rule that removes
     /// parts of replies does not reach into one, what is masked becomes one later, and a status that
     /// becomes one could not be read.
-    pub(super) fn file_plan(&self, ask: Ask<'_>) -> Option<FilePlan<'_>> {
+    fn file_plan(&self, ask: Ask<'_>) -> Option<FilePlan<'_>> {
         let rule = self.target.operation.rules.response.as_ref();
         let is_whole = rule.is_none_or(|rule| !rule.withholds() && rule.masks.is_empty());
         is_whole.then(|| self.plan_of_file(ask))

@@ -229,7 +229,7 @@ impl Call<'_> {
     }
 
     /// Decodes a reply, and takes out the secrets of the operator, its tenant and the client.
-    pub(super) async fn make_readable(&self, reply: &mut Reply) {
+    async fn make_readable(&self, reply: &mut Reply) {
         let length = reply.body.len();
         reply.decode_charset();
         for redactor in self.secret_redactors() {
@@ -294,7 +294,7 @@ impl Call<'_> {
     }
 
     /// What is left of the call's time.
-    pub(super) fn time_left(&self) -> std::time::Duration {
+    fn time_left(&self) -> std::time::Duration {
         self.proxy
             .options
             .timeout
@@ -302,7 +302,7 @@ impl Call<'_> {
     }
 
     /// The mark of a number that is secret.
-    pub(super) fn number_mark(&self) -> NumberMark {
+    fn number_mark(&self) -> NumberMark {
         match self.target.contract {
             OutputContract::AsDeclared => NumberMark::Zero,
             OutputContract::None | OutputContract::AnyObject => NumberMark::Text,
@@ -312,7 +312,7 @@ impl Call<'_> {
 
 /// Yields between two steps of the work on a long reply, so that other calls of the same connection
 /// proceed.
-pub(super) async fn let_others_run(reply_bytes: usize) {
+async fn let_others_run(reply_bytes: usize) {
     if reply_bytes > LONG_REPLY_BYTES {
         tokio::task::yield_now().await;
     }

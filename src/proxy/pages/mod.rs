@@ -387,7 +387,7 @@ fn shown_problem(problem: &str) -> String {
 }
 
 /// Adds up what the requests for pages report.
-pub(super) struct SummedProgress {
+struct SummedProgress {
     report: ReportProgress,
     /// Bytes of the pages before.
     before: AtomicU64,
@@ -402,7 +402,7 @@ impl SummedProgress {
     }
 
     /// The reporter for each request. How much comes in all is not known.
-    pub(super) fn reporter(self: &Arc<Self>) -> ReportProgress {
+    fn reporter(self: &Arc<Self>) -> ReportProgress {
         let sum = Arc::clone(self);
         ReportProgress::new(move |done, _| {
             let done = sum.before.load(Ordering::Relaxed).saturating_add(done);
@@ -413,7 +413,7 @@ impl SummedProgress {
     }
 
     /// Counts the next request on top of what was reported.
-    pub(super) fn begin_page(&self) {
+    fn begin_page(&self) {
         self.before.store(self.report.last(), Ordering::Relaxed);
     }
 }

@@ -12,7 +12,7 @@ use crate::spec::operation::template::TemplatePart;
 use crate::spec::{MediaKind, Operation, Parameter, Serialization, Style};
 
 /// The value as the text of its `content` media type: JSON, or the plain scalar for anything else.
-pub(super) fn content_text(media_type: &str, value: &Value) -> String {
+fn content_text(media_type: &str, value: &Value) -> String {
     match MediaKind::of(media_type) {
         MediaKind::Json => value.to_string(),
         _ => style::scalar(value).unwrap_or_default().into_owned(),

@@ -18,7 +18,7 @@ use crate::results::Reply;
 use crate::shared_state::keys::StateKeys;
 
 /// The longest handle, in characters: a model has to repeat it.
-pub(crate) const MAX_HANDLE_LENGTH: usize = 4096;
+const MAX_HANDLE_LENGTH: usize = 4096;
 /// Seconds after which a handle is refused.
 const LIFETIME: u64 = 24 * 3600;
 

@@ -230,7 +230,7 @@ impl StatusVerdict {
 }
 
 /// Returns the word for the state if the body has one that is not final, or two that disagree.
-pub(crate) fn unfinished_word(body: &StatusBody) -> Option<String> {
+fn unfinished_word(body: &StatusBody) -> Option<String> {
     match by_words(StatusCode::OK, body) {
         StatusVerdict::Running(progress) => progress.word,
         _ => None,
@@ -238,7 +238,7 @@ pub(crate) fn unfinished_word(body: &StatusBody) -> Option<String> {
 }
 
 /// Returns true if the body has words for the state, and all are final and agree.
-pub(crate) fn has_final_state(body: &StatusBody) -> bool {
+fn has_final_state(body: &StatusBody) -> bool {
     let has_word = STATES.iter().any(|place| {
         body.pointer(place)
             .is_some_and(|word| word.as_str().is_some_and(|word| !word.is_empty()))
@@ -330,14 +330,14 @@ const MAX_STATUS_BYTES: usize = 1 << 20;
 const MAX_VALUE_BYTES: usize = 16 << 10;
 
 /// Members that hold a word for the state.
-pub(super) const STATES: [&str; 4] = [
+const STATES: [&str; 4] = [
     "/status",
     "/state",
     "/provisioningState",
     "/properties/provisioningState",
 ];
 /// Members that say how much is done, in percent.
-pub(super) const PERCENTS: [&str; 2] = ["/percentComplete", "/progress"];
+const PERCENTS: [&str; 2] = ["/percentComplete", "/progress"];
 /// Member with the URL of the result (Azure REST API guidelines, long-running operations).
 pub(super) const RESOURCE_LOCATION: &str = "/resourceLocation";
 

@@ -22,7 +22,7 @@ use crate::results::{Reply, status_line};
 /// Time of a call that is kept for its result.
 const RESERVE: Duration = Duration::from_secs(2);
 /// A sentence about a result that is not requested.
-pub(super) fn result_not_requested(refusal: UrlRefusal) -> String {
+fn result_not_requested(refusal: UrlRefusal) -> String {
     format!(
         "This server does not request the URL of its result: {}.",
         refusal.describe()
@@ -333,7 +333,7 @@ const MAX_WAITING: usize = 1024;
 static WAITING: LazyLock<Mutex<HashMap<ClientKey, usize>>> = LazyLock::new(Mutex::default);
 
 /// Place of a call that waits; it is free again once this is dropped.
-pub(crate) struct WaitingPlace(ClientKey);
+struct WaitingPlace(ClientKey);
 
 impl WaitingPlace {
     /// Takes a place; `None` if there is none for this client.

@@ -18,7 +18,7 @@ use crate::observe;
 /// Time within which a client must send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 /// The largest request: 4 MiB.
-pub(super) const MAX_REQUEST_BYTES: usize = 4 << 20;
+const MAX_REQUEST_BYTES: usize = 4 << 20;
 /// Seconds after which a client may try again if there was no memory: bodies are read within
 /// [`BODY_TIMEOUT`].
 const RETRY_SECONDS: &str = "5";

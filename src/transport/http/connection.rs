@@ -200,7 +200,7 @@ const MIN_PROGRESS_BYTES: usize = 4 << 10;
 
 /// Activity of a connection.
 #[derive(Clone)]
-pub(crate) struct Activity(Arc<Mutex<ActivityState>>);
+struct Activity(Arc<Mutex<ActivityState>>);
 
 struct ActivityState {
     /// Requests that are being worked on: their own limits of time hold.
@@ -256,7 +256,7 @@ impl Activity {
     }
 
     /// Waits until there was no progress for too long.
-    pub(crate) async fn stalled(&self) {
+    async fn stalled(&self) {
         loop {
             let end = {
                 let state = self.0.lock();
@@ -278,7 +278,7 @@ impl Activity {
 }
 
 /// A request that is being worked on.
-pub(crate) struct Working(Activity);
+struct Working(Activity);
 
 impl Drop for Working {
     fn drop(&mut self) {
@@ -330,7 +330,7 @@ const PREFACE: usize = 24;
 const MIN_READ_BYTES: usize = 16 << 10;
 
 /// Ends a connection with an error if the peer is too slow.
-pub(crate) struct IdleTimeout<S> {
+struct IdleTimeout<S> {
     inner: S,
     /// Timer that runs until enough was read.
     opening: Option<Pin<Box<Sleep>>>,

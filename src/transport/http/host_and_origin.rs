@@ -176,7 +176,7 @@ impl Allowed {
     }
 
     /// Returns true if that origin was allowed by name, so that its pages may read answers (CORS).
-    pub(crate) fn names_origin(&self, origin: &str) -> bool {
+    fn names_origin(&self, origin: &str) -> bool {
         self.origins
             .iter()
             .any(|allowed| allowed.trim_end_matches('/').eq_ignore_ascii_case(origin))

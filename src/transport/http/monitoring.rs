@@ -222,7 +222,7 @@ impl Health {
     }
 
     /// Returns what is still missing, for the operator.
-    pub(crate) fn waits_for(&self) -> Option<&'static str> {
+    fn waits_for(&self) -> Option<&'static str> {
         if !self.server.is_ready() {
             return Some("the document");
         }
@@ -241,7 +241,7 @@ impl Health {
     }
 
     /// Returns true if the shared state can be reached; `None` if there is none.
-    pub(crate) fn shared_state_answers(&self) -> Option<bool> {
+    fn shared_state_answers(&self) -> Option<bool> {
         self.server.shared_state().map(|shared| shared.answers())
     }
 

@@ -278,7 +278,7 @@ fn log_refusal(status: StatusCode, refusal: &KeyRefusal, token: Option<&SecretSt
 
 /// The answer of an endpoint that gives no keys.
 #[derive(Debug, Default)]
-pub(super) struct KeyRefusal {
+struct KeyRefusal {
     /// Code, if it is a known one: any other text could contain a credential of the request.
     pub(super) code: Option<String>,
     /// Reason, in the endpoint's words.
@@ -354,7 +354,7 @@ struct JsonKeys {
 ///
 /// # Errors
 /// It holds no keys, or no time of their end.
-pub(super) fn keys_in_json(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
+fn keys_in_json(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
     let read: JsonKeys = serde_json::from_slice(body).map_err(|_| KeyRefusal::default())?;
     let (id, secret) = (
         read.access_key_id.filter(|id| is_key_id(id)),
@@ -375,7 +375,7 @@ pub(super) fn keys_in_json(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
 ///
 /// # Errors
 /// It holds no keys, or no time of their end.
-pub(super) fn keys_in_xml(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
+fn keys_in_xml(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
     let mut texts = std::str::from_utf8(body)
         .map(texts_of_elements)
         .unwrap_or_default();

@@ -401,7 +401,7 @@ const ATTEMPT_PAUSE: Duration = Duration::from_secs(5);
 const FAILURE_PAUSE: Duration = Duration::from_secs(2);
 
 /// The present keys of a scheme.
-pub(super) enum PresentKeys {
+enum PresentKeys {
     /// Keys that never change.
     Fixed(Arc<AccessKeys>),
     /// Keys that are renewed.
@@ -422,7 +422,7 @@ impl PresentKeys {
 }
 
 /// Keys of an endpoint, requested with the first call and renewed by one task at a time.
-pub(super) struct IssuedKeys {
+struct IssuedKeys {
     endpoint: KeyEndpoint,
     http: HttpClient,
     kept: Mutex<KeptKeys>,

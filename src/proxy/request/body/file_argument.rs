@@ -183,7 +183,7 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
 
 /// Returns true if the text is one media type: `type/subtype`, with or without parameters, and not
 /// a range.
-pub(crate) fn is_media_type(text: &str) -> bool {
+fn is_media_type(text: &str) -> bool {
     let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
     let is_name = name
         .trim_matches([' ', '\t'])
@@ -300,7 +300,7 @@ const TYPES: [(&str, &str); 34] = [
 ];
 
 /// Returns the media type of a file of that name; `None` if its extension is not a common one.
-pub(crate) fn media_type_of_name(filename: &str) -> Option<&'static str> {
+fn media_type_of_name(filename: &str) -> Option<&'static str> {
     let (_, extension) = filename.rsplit_once('.')?;
     let found = TYPES
         .iter()
