@@ -14,7 +14,6 @@
 //!   `credentials/authenticator.rs`, which gets the whole request.
 
 pub(crate) mod authenticator;
-mod credential_part;
 pub(crate) mod forward;
 pub(crate) mod login;
 pub(crate) mod resolve;

@@ -1,6 +1,7 @@
-//! The operator's values for the security schemes of a document, by the name of the scheme.
+//! The operator's values for the security schemes of a document, by the name of the scheme, and the
+//! parts of a credential.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -9,9 +10,6 @@ use heck::ToShoutySnakeCase as _;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Origin, Url};
 
-pub(crate) use super::credential_part::{
-    CredentialPart, CredentialValues, basic_forms, user_and_password,
-};
 use super::signatures::Signatures;
 use super::tokens::oauth_client::{ClientSigner, ExchangeOptions, GrantKind};
 use super::tokens::token_store::TokenStore;
@@ -230,24 +228,13 @@ impl Credentials {
         schemes: &BTreeMap<String, SecurityScheme>,
     ) -> Vec<String> {
         let readings = |variable: &str| -> Vec<String> {
-            let mut found = Vec::new();
-            for (name, scheme) in schemes {
-                let names = [Self::suffix(name), Self::plain_suffix(name)];
-                let parts = CredentialPart::ALL.into_iter();
-                let is_named = |part: &CredentialPart| {
-                    let may_be = *part == CredentialPart::Value || uses(scheme, *part);
-                    may_be
-                        && variable
-                            .strip_suffix(part.suffix())
-                            .is_some_and(|stem| names.iter().any(|name| name == stem))
-                };
-                let shown = parts.filter(is_named).map(|part| match part {
-                    CredentialPart::Value => format!("the value of `{}`", text::one_line(name)),
-                    part => format!("{} of `{}`", part.key(), text::one_line(name)),
-                });
-                found.extend(shown);
-            }
-            found
+            let found = Self::readings(variable, schemes)
+                .filter(|(_, scheme, part)| *part == CredentialPart::Value || uses(scheme, *part));
+            let shown = found.map(|(name, _, part)| match part {
+                CredentialPart::Value => format!("the value of `{}`", text::one_line(name)),
+                part => format!("{} of `{}`", part.key(), text::one_line(name)),
+            });
+            shown.collect()
         };
         let ambiguous = self.variables.keys().filter_map(|variable| {
             let readings = readings(variable);
@@ -379,23 +366,10 @@ impl Credentials {
     ) -> (CredentialValues, Option<&'s str>) {
         let mut given = self.of(name);
         let of_another = |variable: &str| {
-            let is_part = |(other, scheme): &(&'s String, &SecurityScheme)| {
-                let stem_of = |part: CredentialPart| {
-                    uses(scheme, part)
-                        .then(|| variable.strip_suffix(part.suffix()))
-                        .flatten()
-                };
-                let names = [Self::suffix(other), Self::plain_suffix(other)];
-                *other != name
-                    && CredentialPart::ALL
-                        .into_iter()
-                        .filter_map(stem_of)
-                        .any(|stem| names.iter().any(|name| name == stem))
-            };
-            schemes
-                .iter()
-                .find(is_part)
-                .map(|(other, _)| other.as_str())
+            let mut readings = Self::readings(variable, schemes);
+            readings
+                .find(|(other, scheme, part)| *other != name && uses(scheme, *part))
+                .map(|(other, ..)| other)
         };
         let mut value = self
             .schemes
@@ -416,6 +390,22 @@ impl Credentials {
             None => given.remove(&CredentialPart::Value),
         };
         (given, owner)
+    }
+
+    /// The parts of the credentials of these schemes that a variable may hold by its name.
+    fn readings<'s>(
+        variable: &str,
+        schemes: &'s BTreeMap<String, SecurityScheme>,
+    ) -> impl Iterator<Item = (&'s str, &'s SecurityScheme, CredentialPart)> {
+        schemes.iter().flat_map(move |(name, scheme)| {
+            let names = [Self::suffix(name), Self::plain_suffix(name)];
+            let is_named = move |part: &CredentialPart| {
+                let stem = variable.strip_suffix(part.suffix());
+                stem.is_some_and(|stem| names.iter().any(|name| name == stem))
+            };
+            let parts = CredentialPart::ALL.into_iter().filter(is_named);
+            parts.map(move |part| (name.as_str(), scheme, part))
+        })
     }
 
     fn plain_suffix(scheme: &str) -> String {
@@ -444,18 +434,7 @@ impl Credentials {
         if self.variables.is_empty() && self.schemes.is_empty() {
             return Vec::new();
         }
-        let names: HashSet<String> = schemes
-            .keys()
-            .flat_map(|name| [Self::suffix(name), Self::plain_suffix(name)])
-            .collect();
-        let is_known = |variable: &str| {
-            let names_of = |part: CredentialPart| {
-                variable
-                    .strip_suffix(part.suffix())
-                    .is_some_and(|name| names.contains(name))
-            };
-            CredentialPart::ALL.into_iter().any(names_of)
-        };
+        let is_known = |variable: &str| Self::readings(variable, schemes).next().is_some();
         let variables = self.variables.keys().filter(|name| !is_known(name));
         let keys = self
             .schemes
@@ -466,4 +445,115 @@ impl Credentials {
             .chain(keys.map(|name| format!("the key `auth.{}`", text::one_line(name))))
             .collect()
     }
+}
+
+/// A part of a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CredentialPart {
+    /// The key, the token, or `user:password`.
+    Value,
+    /// The user's name, if it is given alone.
+    Username,
+    /// The user's password, if it is given alone.
+    Password,
+    /// The OAuth client's name.
+    ClientId,
+    /// The OAuth client's secret.
+    ClientSecret,
+    /// A refresh token, which is exchanged for access tokens.
+    RefreshToken,
+    /// The scopes to ask for.
+    Scopes,
+    /// The audience to ask for.
+    Audience,
+    /// The token endpoint.
+    TokenUrl,
+    /// The issuer, which names the token endpoint.
+    Issuer,
+}
+
+impl CredentialPart {
+    /// All parts.
+    pub const ALL: [Self; 10] = [
+        Self::Value,
+        Self::Username,
+        Self::Password,
+        Self::ClientId,
+        Self::ClientSecret,
+        Self::RefreshToken,
+        Self::Scopes,
+        Self::Audience,
+        Self::TokenUrl,
+        Self::Issuer,
+    ];
+
+    /// The suffix of the name of its variable.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Value => "",
+            Self::Username => "_USERNAME",
+            Self::Password => "_PASSWORD",
+            Self::ClientId => "_CLIENT_ID",
+            Self::ClientSecret => "_CLIENT_SECRET",
+            Self::RefreshToken => "_REFRESH_TOKEN",
+            Self::Scopes => "_SCOPES",
+            Self::Audience => "_AUDIENCE",
+            Self::TokenUrl => "_TOKEN_URL",
+            Self::Issuer => "_ISSUER",
+        }
+    }
+
+    /// The key of the part in the configuration file, below that of its scheme; none of the value.
+    pub(crate) fn key(self) -> String {
+        self.suffix().trim_start_matches('_').to_ascii_lowercase()
+    }
+
+    /// Returns true if the part is a secret.
+    #[must_use]
+    pub fn is_secret(self) -> bool {
+        matches!(
+            self,
+            Self::Value | Self::Password | Self::ClientSecret | Self::RefreshToken
+        )
+    }
+
+    /// Returns true if the part is an http(s) URL.
+    #[must_use]
+    pub fn is_url(self) -> bool {
+        matches!(self, Self::TokenUrl | Self::Issuer)
+    }
+
+    /// The part that a variable holds, by the end of its name.
+    #[must_use]
+    pub fn of_variable(name: &str) -> Self {
+        let ends = |part: &Self| *part != Self::Value && name.ends_with(part.suffix());
+        Self::ALL.into_iter().find(ends).unwrap_or(Self::Value)
+    }
+}
+
+/// The settings for one scheme. Values have no control characters and are not empty.
+pub(crate) type CredentialValues = BTreeMap<CredentialPart, SecretString>;
+
+/// Returns `user:password` as `Basic` writes it, and the password alone; `None` if there is no
+/// colon.
+pub(crate) fn basic_forms(pair: &str) -> Option<[String; 2]> {
+    let (_, password) = pair.split_once(':')?;
+    Some([STANDARD.encode(pair), password.to_owned()])
+}
+
+/// `user:password`, as far as both are there.
+pub(crate) fn user_and_password(given: &CredentialValues) -> Option<String> {
+    if let (Some(user), Some(password)) = (
+        given.get(&CredentialPart::Username),
+        given.get(&CredentialPart::Password),
+    ) {
+        return Some(format!(
+            "{}:{}",
+            user.expose_secret(),
+            password.expose_secret()
+        ));
+    }
+    let value = given.get(&CredentialPart::Value)?.expose_secret();
+    value.contains(':').then(|| value.to_owned())
 }
