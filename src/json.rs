@@ -8,7 +8,7 @@
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use serde::de::Error as _;
+use serde::de::{Error as _, IgnoredAny};
 use serde_json::{Map, Value};
 
 /// A JSON object.
@@ -84,6 +84,11 @@ fn check_plain(text: &[u8]) -> serde_json::Result<()> {
     }
     let message = format!("a key begins with `{RESERVED}`, which is reserved");
     Err(serde_json::Error::custom(message))
+}
+
+/// Returns true if a text is JSON, of any depth.
+pub(crate) fn is_json(text: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(text).is_ok()
 }
 
 /// Returns true if no key of a JSON text begins with the prefix that `serde_json` reserves. For a

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use serde::Deserializer as _;
-use serde::de::{Error, IgnoredAny, Visitor};
+use serde::de::{Error, Visitor};
 use serde_json::Value;
 
 use super::secrets::{Secrets, has_escapes};
@@ -29,11 +29,6 @@ impl NumberMark {
             Self::Zero => Value::from(0),
         }
     }
-}
-
-/// Returns true if a text is JSON, of any depth.
-pub(crate) fn is_json(text: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(text).is_ok()
 }
 
 /// Redacts valid JSON; `None` if it contains no secret. This works on the text, because the tree of

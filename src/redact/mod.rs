@@ -23,9 +23,9 @@ use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-use self::json::{NumberMark, is_json, redact_json, redact_value};
+use self::json::{NumberMark, redact_json, redact_value};
 use self::secrets::{SecretForms, Secrets, TextPlace};
-use crate::json::JsonObject;
+use crate::json::{JsonObject, is_json};
 use crate::spec::mask::Mask;
 
 /// The minimum length of a word of a header's value that counts as a secret.

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{LOCATION, RETRY_AFTER};
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::credentials::resolve::Advice;
@@ -93,7 +92,7 @@ pub(crate) fn describe_failure(
         message.push_str(&describe_silent_failure(operation, status, known));
         return (message, Vec::new());
     }
-    let is_json = body.starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(&body).is_ok();
+    let is_json = body.starts_with(['{', '[']) && json::is_json(body.as_bytes());
     let (kept, losses) = if is_json {
         truncate_json(&body, max_bytes, &[])
     } else {

@@ -13,13 +13,13 @@ use std::time::Duration;
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Filter, Vars, data, unwrap_valr};
 use jaq_json::{Val, read};
-use serde::de::IgnoredAny;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::{Reply, filter, reply_json};
+use super::Reply;
+use crate::json::is_json;
 use crate::text;
 
 /// Number of filters that may run at the same time.
@@ -140,7 +140,7 @@ impl Sandbox {
             }
             match (read, child.wait().await) {
                 (Ok(_), Ok(status)) if status.success() => Ok(out),
-                (Ok(_), Ok(status)) if status.code() == Some(filter::REJECTED.into()) => {
+                (Ok(_), Ok(status)) if status.code() == Some(REJECTED.into()) => {
                     let complaint = text::truncate(String::from_utf8_lossy(&out).trim(), MAX_COMPLAINT);
                     Err(FilterFailure::OfProgram(complaint))
                 }
@@ -173,17 +173,18 @@ pub(crate) async fn apply_filter(
     if !response.status.is_success() {
         return Ok(());
     }
-    let Some(json) = reply_json::json_text(response) else {
+    let json = response.json_or_records();
+    let Some(json) = json.filter(|json| is_json(json.as_bytes())) else {
         return Err("The filter was not applied, because the reply is not JSON.".into());
     };
     let late = || Err("it was not done when the time for the call was over".into());
     match timeout(left, sandbox.run(filter, json.as_bytes())).await.unwrap_or_else(|_| late()) {
         // jq knows values that JSON does not, such as NaN.
-        Ok(output) if serde_json::from_slice::<IgnoredAny>(output.as_ref()).is_err() => {
+        Ok(output) if !is_json(&output) => {
             Err("The filter was not applied, because its output is not JSON; the reply is given without it.".into())
         }
         Ok(output) => {
-            reply_json::put_json(response, output.into());
+            response.put_json(output);
             Ok(())
         }
         Err(why) => Err(format!("The filter was not applied, and the reply is given without it: {why}.")),

@@ -19,20 +19,21 @@ mod redaction;
 pub(crate) mod remarks;
 pub(crate) mod render;
 pub(crate) mod reply_headers;
-pub(crate) mod reply_json;
 pub(crate) mod result_notes;
 pub(crate) mod shape;
 pub(crate) mod tool_result;
 pub(crate) mod truncate;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
-use self::records::Framing;
+use self::records::{Framing, list_records};
 use crate::files::ReceivedFile;
+use crate::json::is_json;
 use crate::redact::Redactor;
 use crate::redact::json::NumberMark;
 use crate::spec::Operation;
@@ -89,6 +90,34 @@ impl Reply {
             .as_ref()
             .map(|file| usize::try_from(file.length).unwrap_or(usize::MAX));
         of_file.unwrap_or(self.body.len())
+    }
+
+    /// Returns its text if it is one JSON value by its media type; whether it is valid is not checked.
+    pub(crate) fn json(&self) -> Option<&str> {
+        let content_type = content_type(&self.headers);
+        let is_json = Framing::of(content_type).is_none()
+            && matches!(reply_kind(content_type, &self.body), ReplyKind::Json);
+        std::str::from_utf8(strip_bom(&self.body))
+            .ok()
+            .filter(|_| is_json)
+    }
+
+    /// Returns the same, or the records of a stream as a list.
+    pub(crate) fn json_or_records(&self) -> Option<Cow<'_, str>> {
+        let content_type = content_type(&self.headers);
+        let Some(framing) = Framing::of(content_type) else {
+            return self.json().map(Cow::Borrowed);
+        };
+        let text = decode_text(content_type, &self.body);
+        let (list, _) = list_records(framing, &text, self.stopped.is_none());
+        Some(Cow::Owned(list))
+    }
+
+    /// Makes JSON of our own its body.
+    pub(crate) fn put_json(&mut self, json: impl Into<Bytes>) {
+        let json_type = HeaderValue::from_static("application/json");
+        self.headers.insert(CONTENT_TYPE, json_type);
+        (self.body, self.stopped) = (json.into(), None);
     }
 
     /// Makes a body of JSON, records or text UTF-8, if it is in another charset. JSON may be in
@@ -182,10 +211,7 @@ pub(crate) fn reply_kind(content_type: &str, body: &[u8]) -> ReplyKind {
     let essence = essence(content_type);
     match (MediaKind::of(&essence), &*essence) {
         (_, "") => match std::str::from_utf8(body) {
-            Ok(text)
-                if text.trim_start().starts_with(['{', '['])
-                    && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() =>
-            {
+            Ok(text) if text.trim_start().starts_with(['{', '[']) && is_json(body) => {
                 ReplyKind::Json
             }
             Ok(_) => ReplyKind::Text,

@@ -6,12 +6,10 @@ use http::header::LINK;
 use serde_json::{Value, json};
 use url::Url;
 
+use super::Reply;
 use super::page_numbers::NumberedPage;
-use super::records::Framing;
-use super::{Reply, ReplyKind, reply_kind, strip_bom};
 use crate::json::JsonObject;
 use crate::redact::secrets::MARK;
-use crate::spec::media_type::content_type;
 use crate::spec::node::{Node, Object};
 use crate::spec::operation::parameter::{Serialization, Style};
 use crate::spec::paging::{normalized_name, query_parameter};
@@ -88,7 +86,7 @@ pub(crate) fn next(call: PageCall<'_>, response: &Reply) -> Option<NextPage> {
     // An API with `Link` headers names the next page there, if there is one.
     let has_links = response.headers.contains_key(LINK);
     let in_body = || {
-        let object = Node::new(plain_json(response)?).object()?;
+        let object = Node::new(response.json()?).object()?;
         call.of_object(&object).or_else(|| {
             if has_links {
                 None
@@ -103,7 +101,8 @@ pub(crate) fn next(call: PageCall<'_>, response: &Reply) -> Option<NextPage> {
 /// Returns the number of items in all pages that a reply counts, with the name of the member or
 /// header.
 pub(crate) fn declared_count(response: &Reply) -> Option<(String, u64)> {
-    let root = plain_json(response)
+    let root = response
+        .json()
         .map(Node::new)
         .and_then(Node::object)
         .unwrap_or_default();
@@ -142,7 +141,7 @@ pub(crate) fn count_without_items(response: &Reply) -> Option<u64> {
     if response.body.len() > MAX_EMPTY_BYTES || !has_empty_list(&response.body) {
         return None;
     }
-    let json = plain_json(response)?;
+    let json = response.json()?;
     let root = Node::new(json);
     let members = root.object().unwrap_or_default();
     let is_list = |node: &Node<'_>| node.text().starts_with('[');
@@ -174,16 +173,6 @@ fn has_empty_list(json: &[u8]) -> bool {
         let rest = json.get(at + 1..).unwrap_or_default();
         rest.trim_ascii_start().starts_with(b"]")
     })
-}
-
-/// The text of a reply that is one JSON value.
-pub(crate) fn plain_json(response: &Reply) -> Option<&str> {
-    let content_type = content_type(&response.headers);
-    let is_json = Framing::of(content_type).is_none()
-        && matches!(reply_kind(content_type, &response.body), ReplyKind::Json);
-    std::str::from_utf8(strip_bom(&response.body))
-        .ok()
-        .filter(|_| is_json)
 }
 
 /// The target of `rel=next` in a `Link` header.

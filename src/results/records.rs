@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::compact_json::compact_json;
-use crate::json;
+use crate::json::{self, is_json};
 use crate::spec::media_type::{MediaKind, essence};
 
 /// A longer record that only a tree could make compact is a text: a tree takes many times its
@@ -84,10 +84,6 @@ impl FirstLine {
 pub(crate) fn are_json_lines(body: &[u8]) -> bool {
     let lines = body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     lines.filter(|line| !line.is_empty()).all(is_json)
-}
-
-fn is_json(text: &[u8]) -> bool {
-    serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 impl Framing {

@@ -8,16 +8,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName};
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::filter::{FilterFailure, Sandbox};
 use super::records::{self, Framing};
 use super::render::OutputContract;
-use super::reply_json::{json_text, put_json};
 use super::tool_result::ToolResult;
 use super::{Reply, ReplyKind, decode_text, media, operation_label, reply_kind, status_line};
-use crate::json as spec_json;
+use crate::json::{self as spec_json, is_json};
 use crate::redact::Redactor;
 use crate::redact::json::NumberMark;
 use crate::spec::Operation;
@@ -69,7 +67,7 @@ pub(crate) async fn shape_reply(
             let cut = cut_lists(&mut value, limit);
             if !cut.is_empty() {
                 remark = Some(describe_cut(operation, &cut));
-                put_json(response, value.to_string().into());
+                response.put_json(value.to_string());
             }
         }
     }
@@ -167,7 +165,7 @@ fn shape_fields(
         .get(CONTENT_TYPE)
         .cloned()
         .filter(|_| !response.status.is_success());
-    put_json(response, value.to_string().into());
+    response.put_json(value.to_string());
     if let Some(problem) = problem {
         response.headers.insert(CONTENT_TYPE, problem);
     }
@@ -183,7 +181,7 @@ fn unshaped(rule: &ResponseRule, why: &str) -> Result<Option<String>, Withheld> 
 }
 
 fn parsed(response: &Reply) -> Option<Value> {
-    spec_json::parse_text(&json_text(response)?).ok()
+    spec_json::parse_text(&response.json_or_records()?).ok()
 }
 
 fn shape_value(rule: &ResponseRule, value: &mut Value, is_success: bool) {
@@ -337,7 +335,8 @@ async fn run_program(
     let Some(sandbox) = sandbox else {
         return Err(Withheld("filters cannot be run here".into()));
     };
-    let Some(json) = json_text(response) else {
+    let json = response.json_or_records();
+    let Some(json) = json.filter(|json| is_json(json.as_bytes())) else {
         return Err(Withheld("it is not JSON".into()));
     };
     let late = || Err(FilterFailure::from("the time for the call was over"));
@@ -353,10 +352,10 @@ async fn run_program(
             );
             Withheld("its jq program could not be applied".into())
         })?;
-    if serde_json::from_slice::<IgnoredAny>(&output).is_err() {
+    if !is_json(&output) {
         return Err(Withheld("the output of its jq program is not JSON".into()));
     }
-    put_json(response, output.into());
+    response.put_json(output);
     Ok(())
 }
 

@@ -2,10 +2,10 @@
 //! text, so that numbers keep their digits.
 
 use bytes::Bytes;
-use serde::de::IgnoredAny;
 
 use crate::caller::Caller;
 use crate::caller::memory_budget::{HeldMemory, OutOfMemory};
+use crate::json::is_json;
 use crate::spec::node::Node;
 use crate::spec::pointer;
 use crate::text;
@@ -47,7 +47,7 @@ impl ListPlace {
     /// # Errors
     /// The reason for which there is none, after "because".
     pub(super) fn find(page: &str, may_name: bool) -> Result<Self, String> {
-        if !is_json(page) {
+        if !is_json(page.as_bytes()) {
             return Err("it is not JSON".to_owned());
         }
         let root = Node::new(page);
@@ -100,7 +100,9 @@ impl ListPlace {
     /// place.
     pub(super) fn items<'p>(&self, page: &'p str) -> Option<PageItems<'p>> {
         // What follows a list would end the list of all pages.
-        let root = Some(page).filter(|page| is_json(page)).map(Node::new)?;
+        let root = Some(page)
+            .filter(|page| is_json(page.as_bytes()))
+            .map(Node::new)?;
         let list = match &self.member {
             Some(member) => root.object()?.get(member)?,
             None => root,
@@ -125,10 +127,6 @@ impl ListPlace {
             count,
         })
     }
-}
-
-fn is_json(page: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(page).is_ok()
 }
 
 /// Returns the kind of a list, and the number of its items; `None` if the value is not a list.

@@ -17,7 +17,7 @@ use crate::caller::{Caller, ReportProgress};
 use crate::json::JsonObject;
 use crate::observe::call::note;
 use crate::results::Reply;
-use crate::results::pagination::{NextPage, declared_count, plain_json};
+use crate::results::pagination::{NextPage, declared_count};
 use crate::results::remarks::{CollectedPage, PageReport};
 use crate::spec::Operation;
 use crate::spec::operation::response_rule::ResponseRule;
@@ -105,7 +105,7 @@ impl<'c> RequestedPages<'c> {
         max_bytes: usize,
         memory: &MemoryBudget,
     ) -> CollectedPages<'c> {
-        let json = plain_json(&first);
+        let json = first.json();
         let found = json
             .ok_or_else(|| "it is not JSON".to_owned())
             .and_then(|json| {
@@ -215,7 +215,7 @@ impl CollectedPages<'_> {
     /// Adds the items of a page to the list, and returns their number.
     fn merge(&mut self, reply: &Reply) -> Result<usize, Stop> {
         let place = self.place.as_ref().ok_or(Stop::OtherShape)?;
-        let json = plain_json(reply).ok_or(Stop::OtherShape)?;
+        let json = reply.json().ok_or(Stop::OtherShape)?;
         let items = place.items(json).ok_or(Stop::OtherShape)?;
         if items.count == 0 {
             return Err(Stop::Empty);
@@ -227,7 +227,7 @@ impl CollectedPages<'_> {
         let merged = match &mut self.merged {
             Some(merged) => merged,
             none => {
-                let first = plain_json(&self.first).and_then(|first| place.items(first));
+                let first = self.first.json().and_then(|first| place.items(first));
                 let begun = MergedList::new(
                     first.ok_or(Stop::OtherShape)?,
                     self.memory.begin(),
