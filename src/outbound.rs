@@ -381,7 +381,8 @@ pub(crate) struct OutboundFailure {
     pub(crate) stage: Stage,
     /// True if the connection is made through a proxy.
     pub(crate) has_proxy: bool,
-    cause: HttpError,
+    /// The first of the causes.
+    pub(crate) cause: HttpError,
 }
 
 /// Stage that an exchange reached.
@@ -434,14 +435,9 @@ impl OutboundFailure {
         }
     }
 
-    /// The first of the causes.
-    pub(crate) fn cause(&self) -> &(dyn StdError + 'static) {
-        &self.cause
-    }
-
     /// All causes, from the nearest to the deepest.
     pub(crate) fn causes(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
-        with_causes(self.cause())
+        with_causes(&self.cause)
     }
 
     /// Returns true if a limit of time was reached.

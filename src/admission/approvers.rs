@@ -52,6 +52,6 @@ impl ClientAdmission {
         let has_scope = matches!(&token.scopes, Scopes::Granted(scopes) if scopes.contains(scope));
         let text = |name: &str| token.claims.get(name)?.as_str();
         let subject = text("sub").filter(|subject| !subject.is_empty() && has_scope);
-        Ok(subject.map(|subject| format!("{} {subject}", oauth.issuer())))
+        Ok(subject.map(|subject| format!("{} {subject}", oauth.options.issuer)))
     }
 }

@@ -79,7 +79,7 @@ impl From<VerifiedToken> for AuthenticatedClient {
 
 /// Verifies tokens.
 pub(crate) struct Oauth {
-    options: OauthOptions,
+    pub(super) options: OauthOptions,
     keys: Arc<Keys>,
     introspection: Option<Arc<Introspection>>,
 }
@@ -173,10 +173,6 @@ impl Oauth {
             )),
             options,
         }
-    }
-
-    pub(super) fn issuer(&self) -> &str {
-        &self.options.issuer
     }
 
     /// The issuer's keys.

@@ -143,7 +143,7 @@ pub(crate) fn note(change: impl FnOnce(&mut CallRecord)) {
 /// # Errors
 /// The line could not be written: nothing may be sent.
 pub(crate) async fn record_begin() -> Result<(), CallOutcome> {
-    let Some(audit) = observe::audit().filter(|audit| audit.is_required()) else {
+    let Some(audit) = observe::audit().filter(|audit| audit.is_required) else {
         return Ok(());
     };
     let line = CURRENT.try_with(|call| {
@@ -227,14 +227,14 @@ impl OpenCall {
                 duration: self.started.elapsed(),
             });
         }
-        if let Some(span) = self.span.as_ref().filter(|span| span.is_sampled()) {
+        if let Some(span) = self.span.as_ref().filter(|span| span.place.is_sampled) {
             end_server_span(span, self.method, &self.record.lock(), outcome);
         }
         if self.is_ended_with_the_process() {
             OPEN_CALLS.lock().remove(&self.number);
         }
         if let Some(audit) = observe::audit().filter(|_| self.id.is_some()) {
-            let event = if audit.is_required() { "end" } else { "call" };
+            let event = if audit.is_required { "end" } else { "call" };
             audit.write(self.line(event, Some((outcome, self.started.elapsed()))));
         }
     }

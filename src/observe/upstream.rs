@@ -97,7 +97,10 @@ impl<'u> RequestTimer<'u> {
         let ours = timed.span.as_ref().map(|span| &span.span);
         let parent = ours.map(OpenSpan::traceparent);
         let texts = match (&parent, &timed.passed_on) {
-            (Some(parent), _) => Some((parent.as_str(), ours.and_then(OpenSpan::tracestate))),
+            (Some(parent), _) => Some((
+                parent.as_str(),
+                ours.and_then(|span| span.place.state.as_deref()),
+            )),
             (None, passed_on) => passed_on.as_ref().map(TraceContext::texts),
         };
         let Some((parent, state)) = texts else { return };
@@ -131,7 +134,7 @@ impl Drop for RequestTimer<'_> {
 
 impl TimedRequest<'_> {
     fn end_span(&mut self, result: Result<u16, CallOutcome>) {
-        let Some(open) = self.span.take().filter(|open| open.span.is_sampled()) else {
+        let Some(open) = self.span.take().filter(|open| open.span.place.is_sampled) else {
             return;
         };
         let has_failed = result.map_or(true, |status| status >= 400);

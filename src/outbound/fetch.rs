@@ -81,7 +81,7 @@ impl Fetch {
         let exchange = async {
             let reply = client.send(request).await;
             let mut reply = reply
-                .map_err(|failure| FetchError::Failed(text::error_in_a_line(failure.cause())))?;
+                .map_err(|failure| FetchError::Failed(text::error_in_a_line(&failure.cause)))?;
             let (status, headers) = (reply.status(), std::mem::take(reply.headers_mut()));
             let body = read_bounded(reply, self.max_bytes).await;
             let body = body.map_err(|error| match error {

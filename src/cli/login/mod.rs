@@ -94,7 +94,7 @@ pub(crate) async fn run(command: &LoginCommand) -> Result<ExitCode, Failure> {
                 found.label,
                 describe_person(&facts),
                 shown_scopes(&facts),
-                login.store().path().display()
+                login.store.path().display()
             ))?;
             if logins.is_over_http {
                 output::print_remark(

@@ -43,7 +43,7 @@ pub(crate) struct Login {
     /// Owner of the tokens; `None` if the location of the API is not known, because nothing is
     /// called.
     owner: Option<TokenOwner>,
-    store: TokenStore,
+    pub(crate) store: TokenStore,
 }
 
 /// The endpoints of a login besides the token endpoint. The issuer's metadata name those that are
@@ -72,12 +72,7 @@ const NO_LOCATION: &str = "the document names no server for all operations, so n
 impl Login {
     /// The security scheme.
     pub(crate) fn scheme(&self) -> &str {
-        &self.endpoint.client().scheme
-    }
-
-    /// The store, to be shown.
-    pub(crate) fn store(&self) -> &TokenStore {
-        &self.store
+        &self.endpoint.client.scheme
     }
 
     /// The tokens that are stored, if somebody is signed in.
@@ -128,7 +123,7 @@ impl Login {
             endpoint,
             redirect,
             &AuthorizationParameters {
-                client_id: exposed(self.endpoint.client().id.as_ref()).unwrap_or_default(),
+                client_id: exposed(self.endpoint.client.id.as_ref()).unwrap_or_default(),
                 scopes: &scopes,
                 audience: exposed(self.audience.as_ref()),
                 issuer: metadata

@@ -32,7 +32,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A token endpoint, and the client that asks it.
 pub(crate) struct TokenEndpoint {
-    client: OauthClient,
+    pub(crate) client: OauthClient,
     http: HttpClient,
     learned: Mutex<Learned>,
 }
@@ -98,10 +98,6 @@ impl TokenEndpoint {
             http,
             learned: Mutex::default(),
         }
-    }
-
-    pub(crate) fn client(&self) -> &OauthClient {
-        &self.client
     }
 
     /// The client's name and secret as they are sent in `Basic`.

@@ -82,7 +82,7 @@ impl TokenExchange {
 
     fn with_scope(source: Arc<ExchangeSource>, scope: Option<&str>) -> Self {
         let options = &source.options;
-        let digest = source.endpoint.client().digest();
+        let digest = source.endpoint.client.digest();
         let owned = source
             .owner
             .iter()
@@ -120,7 +120,7 @@ impl TokenExchange {
 
     /// Returns the scheme and its scopes that are requested.
     pub(crate) fn asked(&self) -> (&str, Option<&str>) {
-        (&self.source.endpoint.client().scheme, self.scope.as_deref())
+        (&self.source.endpoint.client.scheme, self.scope.as_deref())
     }
 
     /// Returns an identity of the tokens that a caller gets.

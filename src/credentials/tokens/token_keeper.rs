@@ -54,7 +54,7 @@ pub(crate) struct TokenTurn<'k> {
     keeper: &'k TokenKeeper,
     lock: Option<RecordLock>,
     file: Option<LockedTokenStore>,
-    newest: Option<StoredToken>,
+    pub(super) newest: Option<StoredToken>,
 }
 
 impl TokenKeeper {
@@ -284,11 +284,6 @@ fn problem(error: RecordError) -> &'static str {
 }
 
 impl TokenTurn<'_> {
-    /// The newest token that is kept.
-    pub(crate) fn newest(&self) -> Option<&StoredToken> {
-        self.newest.as_ref()
-    }
-
     async fn read_file(&mut self) -> Result<(), &'static str> {
         let keeper = self.keeper;
         let Some(file) = &keeper.file else {

@@ -164,7 +164,7 @@ impl TokenSource {
     /// The scheme whose refresh token is lost with the process if the token endpoint replaces it.
     pub(crate) fn at_risk(&self) -> Option<&str> {
         let is_kept = self.request.refresh_token().is_none() || self.keeper.is_some();
-        (!is_kept).then_some(self.endpoint.client().scheme.as_str())
+        (!is_kept).then_some(self.endpoint.client.scheme.as_str())
     }
 
     /// The scheme for which a person must sign in before the first call.
@@ -173,12 +173,12 @@ impl TokenSource {
             .keeper
             .as_ref()
             .filter(|_| self.request.grant.is_none())?;
-        (keeper.has_login() == Ok(false)).then_some(self.endpoint.client().scheme.as_str())
+        (keeper.has_login() == Ok(false)).then_some(self.endpoint.client.scheme.as_str())
     }
 
     /// The error of a call for which a person must sign in.
     fn signed_out(&self, why: &str) -> CallError {
-        let scheme = text::shell_word(&text::one_line(&self.endpoint.client().scheme));
+        let scheme = text::shell_word(&text::one_line(&self.endpoint.client.scheme));
         self.endpoint.failure(&format!(
             "{why}: `openapi-mcp login {scheme}`, with the settings of this server"
         ))
@@ -229,14 +229,14 @@ impl TokenSource {
             .take_turn(|stored| restore(stored, replaced).is_some())
             .await
             .map_err(|problem| self.endpoint.failure(problem))?;
-        if let Some(stored) = turn.newest() {
+        if let Some(stored) = &turn.newest {
             renewal.refresh_token = Some(stored.refresh_token.clone());
             if let Some(token) = restore(stored, replaced) {
                 turn.end().await;
                 return Ok(token);
             }
         }
-        if is_login && turn.newest().is_none() {
+        if is_login && turn.newest.is_none() {
             // It was removed while this process waited for its turn.
             turn.end().await;
             renewal.refresh_token = None;
@@ -245,7 +245,7 @@ impl TokenSource {
         let renewed = match turn.begin_renewal().await {
             Ok(()) => timeout(
                 RENEWAL_TIMEOUT,
-                self.renew_by(renewal, turn.newest().is_some()),
+                self.renew_by(renewal, turn.newest.is_some()),
             )
             .await
             .unwrap_or_else(|_| Err(self.endpoint.failure("the token endpoint took too long"))),
@@ -351,7 +351,7 @@ impl TokenSource {
         {
             tracing::warn!(
                 "the refresh token of `{}` was replaced by the token endpoint; the one in the settings may not work at the next start; `token_store` keeps it",
-                text::one_line(&self.endpoint.client().scheme)
+                text::one_line(&self.endpoint.client.scheme)
             );
         }
         renewal.refresh_token = before.is_some().then(|| next.clone());

@@ -38,7 +38,7 @@ pub(crate) struct AuditLog {
     key: hmac::Key,
     /// The identifier of the key, which shows if two hashes may be compared.
     pub(crate) key_id: String,
-    required: bool,
+    pub(super) is_required: bool,
     on_loss: fn(),
     refusals: Arc<RefusalCounts>,
 }
@@ -72,15 +72,10 @@ impl AuditLog {
             sender,
             key_id: hex(key_id.as_ref()).chars().take(16).collect(),
             key,
-            required: options.required,
+            is_required: options.required,
             on_loss,
             refusals,
         })
-    }
-
-    /// Returns true if a call waits for its line.
-    pub(crate) fn is_required(&self) -> bool {
-        self.required
     }
 
     /// A name for who holds a secret, such as a token.

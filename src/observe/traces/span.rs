@@ -32,15 +32,15 @@ pub(crate) struct SpanPlace {
     pub(super) parent: Option<u64>,
     /// True if the parent is a span of another process.
     pub(super) has_remote_parent: bool,
-    pub(super) is_sampled: bool,
+    pub(crate) is_sampled: bool,
     /// `tracestate` of the trace.
-    pub(super) state: Option<Box<str>>,
+    pub(crate) state: Option<Box<str>>,
     pub(super) links: Vec<TraceContext>,
 }
 
 /// A span that has ended.
 pub(crate) struct FinishedSpan {
-    pub(super) place: SpanPlace,
+    pub(crate) place: SpanPlace,
     pub(super) kind: SpanKind,
     pub(super) name: String,
     pub(super) started: SystemTime,
@@ -51,7 +51,7 @@ pub(crate) struct FinishedSpan {
 
 /// A span that has begun.
 pub(crate) struct OpenSpan {
-    place: SpanPlace,
+    pub(crate) place: SpanPlace,
     kind: SpanKind,
     started: SystemTime,
     /// The same moment on the clock that is never adjusted.
@@ -87,11 +87,6 @@ impl OpenSpan {
         }
     }
 
-    /// Returns true if the span is recorded.
-    pub(crate) fn is_sampled(&self) -> bool {
-        self.place.is_sampled
-    }
-
     /// `traceparent` for what is asked on behalf of this span (W3C Trace Context, section 3.2).
     pub(crate) fn traceparent(&self) -> String {
         let SpanPlace {
@@ -104,11 +99,6 @@ impl OpenSpan {
             "00-{trace_id:032x}-{span_id:016x}-{:02x}",
             u8::from(*is_sampled)
         )
-    }
-
-    /// `tracestate` that goes with it.
-    pub(crate) fn tracestate(&self) -> Option<&str> {
-        self.place.state.as_deref()
     }
 
     /// The identifier of its trace, in hexadecimal digits.
@@ -166,9 +156,9 @@ const MAX_KEY_CHARS: usize = 256;
 pub(crate) struct TraceContext {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,
-    pub(super) is_sampled: bool,
+    pub(crate) is_sampled: bool,
     /// `tracestate` as it came.
-    pub(super) state: Option<Box<str>>,
+    pub(crate) state: Option<Box<str>>,
     /// `traceparent` as it came.
     pub(super) parent: Box<str>,
 }

@@ -13,7 +13,7 @@ use crate::text;
 /// The error for a request that got no head of a reply. A reply that came and is not valid HTTP is
 /// another matter: there the API did act.
 pub(super) fn request_error(failure: &OutboundFailure, is_https: bool) -> CallError {
-    let cause = text::error_in_a_line(failure.cause());
+    let cause = text::error_in_a_line(&failure.cause);
     if failure.stage == Stage::Connect {
         let sentence = describe_connection_failure(failure);
         return CallError::NoResponse {
@@ -54,7 +54,7 @@ pub(super) fn body_error(failure: &OutboundFailure) -> CallError {
     };
     CallError::Network {
         sentence,
-        cause: text::error_in_a_line(failure.cause()),
+        cause: text::error_in_a_line(&failure.cause),
     }
 }
 

@@ -204,7 +204,7 @@ impl McpFront {
         };
         origin.connection = session
             .as_ref()
-            .map(|session| Arc::clone(session.connection()));
+            .map(|session| Arc::clone(&session.0.connection));
         match message {
             Message::Request(request) if self.begins_session(&request, session.as_ref()) => {
                 self.begin_session(server, origin, path, request).await
@@ -357,7 +357,7 @@ impl McpFront {
         let newest = session.begin_stream(&self.streams);
         let reporting = report_changes(
             Arc::clone(&server.state),
-            Arc::clone(session.connection()),
+            Arc::clone(&session.0.connection),
             granted,
             outbox,
         );

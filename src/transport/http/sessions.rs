@@ -23,7 +23,7 @@ pub(super) const SESSION_ID_HEADER: &str = "mcp-session-id";
 pub(super) struct Sessions(Mutex<HashMap<Box<str>, Arc<Session>>>);
 
 /// An open session.
-struct Session {
+pub(super) struct Session {
     id: Box<str>,
     /// The path of the endpoint at which it began; at others it does not exist.
     endpoint: Box<str>,
@@ -31,14 +31,14 @@ struct Session {
     owner: Option<ClientKey>,
     /// The client whose share it counts for.
     client: ClientKey,
-    connection: Arc<Connection>,
+    pub(super) connection: Arc<Connection>,
     last_used: Mutex<Instant>,
     /// Ends the stream on which the client is notified.
     stream: Mutex<CancellationToken>,
 }
 
 /// A session while it is used.
-pub(super) struct UsedSession(Arc<Session>);
+pub(super) struct UsedSession(pub(super) Arc<Session>);
 
 impl Sessions {
     /// The session of that identifier, if this client may use it at this endpoint. An identifier
@@ -109,10 +109,6 @@ impl Session {
 }
 
 impl UsedSession {
-    pub(super) fn connection(&self) -> &Arc<Connection> {
-        &self.0.connection
-    }
-
     /// Begins a stream on which the client is notified, and ends the one before. The token ends it,
     /// as `streams` does.
     pub(super) fn begin_stream(&self, streams: &CancellationToken) -> CancellationToken {
