@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 use self::audit::AuditLog;
 use self::audit::line::AuditLine;
-use self::metrics::Metrics;
+use self::metrics::{CountedEvent, Metrics};
 use self::traces::Tracer;
 
 static OBSERVERS: OnceLock<Observers> = OnceLock::new();
@@ -69,7 +69,7 @@ pub(crate) fn refused_request(reason: &'static str) {
         return;
     };
     if let Some(metrics) = &observers.metrics {
-        metrics.rejected(reason);
+        metrics.count(CountedEvent::Refusal, reason);
     }
     if let Some(audit) = &observers.audit {
         audit.refused_request(reason);
@@ -93,7 +93,7 @@ pub(crate) fn count_dropped_spans(count: usize) {
 /// Counts a question by a link, or what became of it.
 pub(crate) fn count_approval(outcome: &'static str) {
     if let Some(metrics) = metrics() {
-        metrics.approval(outcome);
+        metrics.count(CountedEvent::Approval, outcome);
     }
 }
 

@@ -1,13 +1,12 @@
 //! Measurements of requests to the API, and their spans.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::call::{CallRecord, with_current};
 use super::metrics::OriginLabels;
-use super::metrics::gauges::UpstreamGauges;
+use super::metrics::gauges::ReadGauges;
 use super::metrics::labels::{ApiLabel, CallOutcome, OTHER, known_method};
 use super::traces::Tracer;
 use super::traces::span::{AttributeValue, Attributes, OpenSpan, SpanKind, TraceContext};
@@ -32,10 +31,9 @@ pub(crate) fn origin_labels(api: &ApiLabel, host: &str, port: u16) -> OriginLabe
 }
 
 /// Shows the state of an upstream for as long as it is there.
-pub(crate) fn watch_upstream(origin: &OriginLabels, upstream: &Arc<impl UpstreamGauges + 'static>) {
+pub(crate) fn watch_upstream(origin: &OriginLabels, read: Box<ReadGauges>) {
     if let Some(metrics) = observe::metrics() {
-        let weak = Arc::downgrade(upstream);
-        metrics.watch_upstream(origin, weak);
+        metrics.watch_upstream(origin, read);
     }
 }
 

@@ -17,7 +17,6 @@ use url::Origin;
 use super::request::target::BaseUrl;
 use crate::call_error::CallError;
 use crate::observe::metrics::OriginLabels;
-use crate::observe::metrics::gauges::UpstreamGauges;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::upstream::{origin_labels, watch_upstream};
 use crate::outbound::breaker::Breaker;
@@ -117,17 +116,20 @@ impl<'o> Upstreams<'o> {
                 labels: origin_labels(&self.api, host, port),
                 ..Upstream::new(client.clone(), &base.url().origin(), self.options)
             });
-            watch_upstream(&upstream.labels, &upstream);
+            let weak = Arc::downgrade(&upstream);
+            let gauges = move || {
+                let Upstream {
+                    concurrency,
+                    breaker,
+                    ..
+                } = &*weak.upgrade()?;
+                let is_open = breaker.is_open().into();
+                Some([concurrency.in_flight(), concurrency.waiting(), is_open])
+            };
+            watch_upstream(&upstream.labels, Box::new(gauges));
             upstream
         };
         Arc::clone(self.known.entry(base.url().origin()).or_insert_with(fresh))
-    }
-}
-
-impl UpstreamGauges for Upstream {
-    fn read(&self) -> (usize, usize, bool) {
-        let calls = &self.concurrency;
-        (calls.in_flight(), calls.waiting(), self.breaker.is_open())
     }
 }
 

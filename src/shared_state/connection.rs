@@ -20,6 +20,7 @@ use super::client::{
     ConnectionDriver, RedisAnswer, RedisCommand, RedisConnection, RedisLogin, RedisProblem,
 };
 use crate::observe;
+use crate::observe::metrics::CountedEvent;
 
 /// Time limit of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -165,7 +166,7 @@ fn took_too_long() -> RedisProblem {
 
 fn count(purpose: StatePurpose) -> StateUnavailable {
     if let Some(metrics) = observe::metrics() {
-        metrics.shared_state_failed(purpose.into());
+        metrics.count(CountedEvent::SharedStateFailure, purpose.into());
     }
     StateUnavailable
 }

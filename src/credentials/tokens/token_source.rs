@@ -16,6 +16,7 @@ use super::stored_token::StoredToken;
 use super::token_endpoint::TokenEndpoint;
 use super::token_keeper::{FOLLOW_INTERVAL, TokenKeeper};
 use crate::call_error::CallError;
+use crate::observe::metrics::{CountedEvent, outcome_of};
 use crate::{observe, text};
 
 /// A token is refreshed this long before it expires, or after nine tenths of its lifetime if that
@@ -143,7 +144,7 @@ impl TokenSource {
         }
         let fetched = self.fetch_or_restore(&mut renewal, &replaced).await;
         if let Some(metrics) = observe::metrics() {
-            metrics.refreshed(fetched.is_ok());
+            metrics.count(CountedEvent::TokenRequest, outcome_of(fetched.is_ok()));
         }
         match fetched {
             Ok(token) => {

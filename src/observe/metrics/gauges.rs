@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
@@ -12,12 +12,9 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::labels::ApiLabel;
 
-/// The state of one upstream, read for each request of the metrics.
-pub(crate) trait UpstreamGauges: Send + Sync {
-    /// Returns the number of calls in flight, that of calls that wait for a place, and whether its
-    /// circuit breaker lets no call pass.
-    fn read(&self) -> (usize, usize, bool);
-}
+/// Reads the number of calls in flight at an upstream, that of calls that wait for a place, and 1 if
+/// its circuit breaker lets no call pass; `None` if the upstream is no longer there.
+pub(crate) type ReadGauges = dyn Fn() -> Option<[usize; 3]> + Send + Sync;
 
 /// Upstreams that are in use, with their labels.
 #[derive(Clone, Default)]
@@ -25,7 +22,7 @@ pub(super) struct WatchedUpstreams(Arc<Mutex<Vec<LabelledUpstream>>>);
 
 type UpstreamLabels = (ApiLabel, Arc<str>);
 
-type LabelledUpstream = (UpstreamLabels, Weak<dyn UpstreamGauges>);
+type LabelledUpstream = (UpstreamLabels, Box<ReadGauges>);
 
 impl fmt::Debug for WatchedUpstreams {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,25 +31,24 @@ impl fmt::Debug for WatchedUpstreams {
 }
 
 impl WatchedUpstreams {
-    pub(super) fn add(&self, api: ApiLabel, host: Arc<str>, upstream: Weak<dyn UpstreamGauges>) {
+    pub(super) fn add(&self, api: ApiLabel, host: Arc<str>, read: Box<ReadGauges>) {
         let mut all = self.0.lock();
         // Those of documents that were replaced.
-        all.retain(|(_, upstream)| upstream.strong_count() > 0);
-        all.push(((api, host), upstream));
+        all.retain(|(_, read)| read().is_some());
+        all.push(((api, host), read));
     }
 
     /// Returns the calls in flight, the waiting calls and the open breakers for each API and host.
-    fn sums(&self) -> BTreeMap<UpstreamLabels, [i64; 3]> {
-        let mut sums: BTreeMap<UpstreamLabels, [i64; 3]> = BTreeMap::new();
-        for (labels, upstream) in self.0.lock().iter() {
-            let Some(upstream) = upstream.upgrade() else {
+    fn sums(&self) -> BTreeMap<UpstreamLabels, [usize; 3]> {
+        let mut sums: BTreeMap<UpstreamLabels, [usize; 3]> = BTreeMap::new();
+        for (labels, read) in self.0.lock().iter() {
+            let Some([in_flight, waiting, is_open]) = read() else {
                 continue;
             };
-            let (in_flight, waiting, is_open) = upstream.read();
             let [all_in_flight, all_waiting, open] = sums.entry(labels.clone()).or_default();
-            *all_in_flight += i64::try_from(in_flight).unwrap_or(i64::MAX);
-            *all_waiting += i64::try_from(waiting).unwrap_or(i64::MAX);
-            *open = (*open).max(i64::from(is_open));
+            *all_in_flight += in_flight;
+            *all_waiting += waiting;
+            *open = is_open.max(*open);
         }
         sums
     }
@@ -87,6 +83,7 @@ impl Collector for UpstreamsCollector {
             let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for ((api, host), values) in &upstreams {
                 let value = values.get(index).copied().unwrap_or_default();
+                let value = i64::try_from(value).unwrap_or(i64::MAX);
                 let labels = (api.clone(), [("server_address", host.as_ref())]);
                 ConstGauge::new(value).encode(metric.encode_family(&labels)?)?;
             }

@@ -5,8 +5,9 @@
 //!
 //! # Adding a metric
 //!
-//! - A field of `Metrics` in `observe/metrics/mod.rs`, its name in `new` and a method, which
-//!   is called where the event happens. A gauge of an upstream is in `observe/metrics/gauges.rs`.
+//! - An event with one label is a `CountedEvent` and a row of `COUNTED` in
+//!   `observe/metrics/mod.rs`; `count` is called where it happens.
+//! - Anything else is a field of `Metrics` there, its name in `new` and a method. A gauge of an upstream is in `observe/metrics/gauges.rs`.
 //! - `begin_at_zero` lists the label values that exist from the start.
 //! - A row in `docs/reference/metrics.md`, and in `METRICS` in `tests/it/http/metrics.rs`.
 
@@ -14,8 +15,8 @@ pub(crate) mod gauges;
 pub(crate) mod labels;
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use http::Method;
@@ -27,7 +28,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry};
 
-use self::gauges::{UpstreamGauges, UpstreamsCollector, WatchedUpstreams};
+use self::gauges::{ReadGauges, UpstreamsCollector, WatchedUpstreams};
 use self::labels::{
     APPROVAL_OUTCOMES, ApiLabel, CallOutcome, EXCHANGE_OUTCOMES, Label, OTHER, OUTCOMES,
     OperationLabels, REFUSAL_REASONS, RequestLabels, SHARED_STATE_USES, known_method, known_status,
@@ -73,6 +74,55 @@ pub(crate) struct MeasuredCall<'c> {
     pub(crate) duration: Duration,
 }
 
+/// An event that is counted by one label.
+#[derive(Clone, Copy)]
+pub(crate) enum CountedEvent {
+    /// A request was refused before its message was read.
+    Refusal,
+    /// An access token was asked for.
+    TokenRequest,
+    /// A person was asked by a link, or has answered.
+    Approval,
+    /// A call needed a token of its user.
+    Exchange,
+    /// The shared state could not be used.
+    SharedStateFailure,
+}
+
+/// Of each [`CountedEvent`], the name and help of its counter, its label and all values of that.
+const COUNTED: [(&str, &str, &str, &[&str]); 5] = [
+    (
+        "openapi_mcp_rejected",
+        "Requests that were refused before their message was read",
+        "reason",
+        &REFUSAL_REASONS,
+    ),
+    (
+        "openapi_mcp_oauth_refresh",
+        "Requests for access tokens for the API",
+        "outcome",
+        &OUTCOMES,
+    ),
+    (
+        "openapi_mcp_approvals",
+        "Questions of --confirm-by link, and answers to them",
+        "outcome",
+        &APPROVAL_OUTCOMES,
+    ),
+    (
+        "openapi_mcp_exchanges",
+        "Tokens of users that were exchanged for the API",
+        "outcome",
+        &EXCHANGE_OUTCOMES,
+    ),
+    (
+        "openapi_mcp_shared_state_errors",
+        "Uses of the shared state that failed",
+        "what",
+        &SHARED_STATE_USES,
+    ),
+];
+
 /// All metrics of the process.
 pub(crate) struct Metrics {
     registry: Registry,
@@ -81,15 +131,11 @@ pub(crate) struct Metrics {
     retries: Family<ApiLabel, Counter>,
     results_cut: Counter,
     masked: Family<[(&'static str, Arc<str>); 1], Counter>,
-    rejected: Family<Label, Counter>,
+    counted: [Family<Label, Counter>; COUNTED.len()],
     reloads: Family<(ApiLabel, Label), Counter>,
-    refreshes: Family<Label, Counter>,
-    approvals: Family<Label, Counter>,
-    exchanges: Family<Label, Counter>,
     exchange_seconds: Histogram,
     audit_lost: Counter,
     spans_dropped: Counter,
-    shared_state_errors: Family<Label, Counter>,
     tools: Family<(ApiLabel, Label), Gauge>,
     upstreams: WatchedUpstreams,
     tool_count: AtomicUsize,
@@ -138,34 +184,11 @@ impl Metrics {
                 "Values of replies that were masked",
                 Family::default(),
             ),
-            rejected: register(
-                names,
-                "openapi_mcp_rejected",
-                "Requests that were refused before their message was read",
-                Family::default(),
-            ),
+            counted: COUNTED.map(|(name, help, ..)| register(names, name, help, Family::default())),
             reloads: register(
                 names,
                 "openapi_mcp_spec_reload",
                 "Changed documents that were read",
-                Family::default(),
-            ),
-            refreshes: register(
-                names,
-                "openapi_mcp_oauth_refresh",
-                "Requests for access tokens for the API",
-                Family::default(),
-            ),
-            approvals: register(
-                names,
-                "openapi_mcp_approvals",
-                "Questions of --confirm-by link, and answers to them",
-                Family::default(),
-            ),
-            exchanges: register(
-                names,
-                "openapi_mcp_exchanges",
-                "Tokens of users that were exchanged for the API",
                 Family::default(),
             ),
             exchange_seconds: register(
@@ -186,12 +209,6 @@ impl Metrics {
                 "Spans that could not be sent",
                 Counter::default(),
             ),
-            shared_state_errors: register(
-                names,
-                "openapi_mcp_shared_state_errors",
-                "Uses of the shared state that failed",
-                Family::default(),
-            ),
             tools: register(
                 names,
                 "openapi_mcp_tools",
@@ -211,17 +228,20 @@ impl Metrics {
     /// Makes the counters whose labels are known. One that came with its first count would hide
     /// that count: Prometheus sees an increase between two values alone.
     fn begin_at_zero(&self) {
-        let known: [(&Family<Label, Counter>, &str, &[&'static str]); 5] = [
-            (&self.exchanges, "outcome", &EXCHANGE_OUTCOMES),
-            (&self.rejected, "reason", &REFUSAL_REASONS),
-            (&self.shared_state_errors, "what", &SHARED_STATE_USES),
-            (&self.refreshes, "outcome", &OUTCOMES),
-            (&self.approvals, "outcome", &APPROVAL_OUTCOMES),
-        ];
-        for (counters, label, values) in known {
+        for (counters, (_, _, label, values)) in self.counted.iter().zip(COUNTED) {
             for value in values {
                 drop(counters.get_or_create(&[(label, value)]));
             }
+        }
+    }
+
+    /// Counts an event.
+    pub(crate) fn count(&self, event: CountedEvent, value: &'static str) {
+        let place = event as usize;
+        if let (Some(counters), Some((_, _, label, _))) =
+            (self.counted.get(place), COUNTED.get(place))
+        {
+            counters.get_or_create(&[(label, value)]).inc();
         }
     }
 
@@ -315,14 +335,14 @@ impl Metrics {
     }
 
     /// The state of this upstream is shown from now on.
-    pub(super) fn watch_upstream(&self, origin: &OriginLabels, upstream: Weak<dyn UpstreamGauges>) {
+    pub(super) fn watch_upstream(&self, origin: &OriginLabels, read: Box<ReadGauges>) {
         drop(self.retries.get_or_create(&origin.api));
         for outcome in OUTCOMES {
             let labels = (origin.api.clone(), [("outcome", outcome)]);
             drop(self.reloads.get_or_create(&labels));
         }
         self.upstreams
-            .add(origin.api.clone(), Arc::clone(&origin.host), upstream);
+            .add(origin.api.clone(), Arc::clone(&origin.host), read);
     }
 
     /// A request is sent again.
@@ -341,31 +361,15 @@ impl Metrics {
         self.masked.get_or_create(&label).inc_by(count);
     }
 
-    /// Counts a request that was refused before its message was read.
-    pub(super) fn rejected(&self, reason: &'static str) {
-        self.rejected.get_or_create(&[("reason", reason)]).inc();
-    }
-
     /// A changed document was read.
     pub(crate) fn reloaded(&self, api: ApiLabel, is_served: bool) {
-        let labels = (api, outcome_label(is_served));
+        let labels = (api, [("outcome", outcome_of(is_served))]);
         self.reloads.get_or_create(&labels).inc();
-    }
-
-    /// An access token was asked for.
-    pub(crate) fn refreshed(&self, is_granted: bool) {
-        let labels = outcome_label(is_granted);
-        self.refreshes.get_or_create(&labels).inc();
-    }
-
-    /// A person was asked by a link, or has answered.
-    pub(super) fn approval(&self, outcome: &'static str) {
-        self.approvals.get_or_create(&[("outcome", outcome)]).inc();
     }
 
     /// A call needed a token of its user.
     pub(crate) fn exchanged(&self, outcome: &'static str, waited: Duration) {
-        self.exchanges.get_or_create(&[("outcome", outcome)]).inc();
+        self.count(CountedEvent::Exchange, outcome);
         self.exchange_seconds.observe(waited.as_secs_f64());
     }
 
@@ -378,13 +382,6 @@ impl Metrics {
     pub(super) fn spans_dropped(&self, count: usize) {
         self.spans_dropped
             .inc_by(u64::try_from(count).unwrap_or(u64::MAX));
-    }
-
-    /// The shared state could not be used.
-    pub(crate) fn shared_state_failed(&self, what: &'static str) {
-        self.shared_state_errors
-            .get_or_create(&[("what", what)])
-            .inc();
     }
 
     /// These tools are served from now on: of each, its API and its effect.
@@ -413,8 +410,9 @@ fn register<M: Metric + Clone>(names: &mut Registry, name: &str, help: &str, met
     metric
 }
 
-fn outcome_label(is_ok: bool) -> Label {
-    [("outcome", if is_ok { "ok" } else { "failed" })]
+/// Outcome of a try.
+pub(crate) fn outcome_of(is_ok: bool) -> &'static str {
+    if is_ok { "ok" } else { "failed" }
 }
 
 /// A format of the page.
