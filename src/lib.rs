@@ -188,7 +188,7 @@ pub use crate::transport::stdio::serve as serve_stdio;
 #[doc(hidden)]
 pub mod internals {
     pub use crate::annotate::{AnnotatedTools, annotate};
-    pub use crate::outbound::percent::{Keep, percent_encode};
+    pub use crate::outbound::request::{Keep, percent_encode};
     pub use crate::proxy::request::target::{BaseUrl, PathValue};
     pub use crate::results::Reply;
     pub use crate::results::records::{Counter, Framing, records};

@@ -7,7 +7,6 @@
 pub(crate) mod breaker;
 pub(crate) mod fetch;
 mod gzip;
-pub(crate) mod percent;
 pub(crate) mod request;
 mod server_certificates;
 

@@ -3,8 +3,8 @@
 use axum::http::request::Parts;
 use axum::response::Response;
 
+use super::access_options::KnownToken;
 use super::limits::Stranger;
-use super::static_token::KnownToken;
 use super::{ClientAdmission, Refusal, bearer, peer_key};
 use crate::caller::client_grant::Scopes;
 use crate::mcp::endpoints::paths::MCP_PATH;

@@ -5,7 +5,7 @@
 //! This layer removes the `Authorization` header, so that no later layer can pass it on or log it
 //! (MCP forbids token passthrough).
 
-mod access_options;
+pub(crate) mod access_options;
 mod approvers;
 mod claims;
 pub(crate) mod introspection;
@@ -13,7 +13,6 @@ pub(crate) mod jwks;
 pub(crate) mod jwt;
 pub(crate) mod limits;
 mod protected_resources;
-pub(crate) mod static_token;
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -35,13 +34,12 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use self::access_options::reload_tokens;
 pub(crate) use self::access_options::{AccessOptions, RELOAD_INTERVAL};
+use self::access_options::{KnownToken, NamedToken, reload_tokens};
 use self::claims::TokenError;
 use self::jwt::{Oauth, OauthOptions, ProtectedResource, ResourceScopes};
 use self::limits::{RateLimit, Stranger};
 use self::protected_resources::Resources;
-use self::static_token::{KnownToken, NamedToken};
 use crate::call_error::SignInChallenge;
 use crate::caller::client_grant::{NO_TOKEN, ScopeDemand};
 use crate::caller::{AuthenticatedClient, Caller, ClientKey, Peer};

@@ -12,7 +12,7 @@ use url::Url;
 use super::authenticator::Authenticator;
 use super::forward::Forwarding;
 use super::signatures::kind::{SIGV4, SignatureKind};
-use super::tokens::grant::{Grant, TokenRequest};
+use super::tokens::access_token::{Grant, TokenRequest};
 use super::tokens::oauth_client::{Endpoint, ExchangeOptions, OauthClient};
 use super::tokens::token_endpoint::TokenEndpoint;
 use super::tokens::token_exchange::TokenExchange;
@@ -23,7 +23,7 @@ use super::values::{
     is_digest, takes_access_token, takes_pair, user_and_password,
 };
 use crate::credentials::sensitive_header;
-use crate::outbound::percent::{Keep, percent_encode};
+use crate::outbound::request::{Keep, percent_encode};
 use crate::outbound::{Clients, HttpClient, is_encrypted_or_local};
 use crate::spec::{Location, OAuthFlow, SecurityScheme};
 use crate::text;

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::audit::line::AuditLine;
+use super::audit::writer::AuditLine;
 use super::metrics::labels::{ApiLabel, CallOutcome};
 use super::metrics::{MeasuredCall, TOOLS_CALL};
 use super::traces::ArrivedContexts;

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use self::audit::AuditLog;
-use self::audit::line::AuditLine;
+use self::audit::writer::AuditLine;
 use self::metrics::{CountedEvent, Metrics};
 use self::traces::Tracer;
 

@@ -10,7 +10,7 @@ use memchr::{memchr2_iter, memchr3};
 
 use super::escapes::{Layer, unescape};
 use crate::observe;
-use crate::outbound::percent::{Keep, percent_encode};
+use crate::outbound::request::{Keep, percent_encode};
 use crate::spec::mask::{Mask, has_masked, masked};
 
 /// Text that replaces a secret.

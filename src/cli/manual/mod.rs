@@ -45,7 +45,6 @@ pub(crate) fn print_completions(command: &CompletionsCommand) -> Result<ExitCode
 
 /// The pages of the book that are made from the command line: the settings, and the commands.
 /// `UPDATE=1` writes them.
-
 #[cfg(test)]
 mod tests {
     use clap::{Arg, Command, CommandFactory as _};

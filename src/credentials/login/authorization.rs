@@ -14,8 +14,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use url::{Url, form_urlencoded};
 
-use crate::credentials::tokens::access_token::seconds;
-use crate::credentials::tokens::grant::Grant;
+use crate::credentials::tokens::access_token::{Grant, seconds};
 use crate::credentials::tokens::token_endpoint::TokenRefusal;
 use crate::text;
 

@@ -21,8 +21,7 @@ use self::authorization::{
     AuthorizationParameters, AuthorizationRequest, DeviceAuthorization, OFFLINE_ACCESS,
     next_interval,
 };
-use super::tokens::access_token::{Granted, seconds};
-use super::tokens::grant::{Grant, TokenRequest};
+use super::tokens::access_token::{Grant, Granted, TokenRequest, seconds};
 use super::tokens::oauth_client::exposed;
 use super::tokens::stored_token::{LoginFacts, StoredToken, TokenOwner};
 use super::tokens::token_endpoint::{IssuerMetadata, TokenEndpoint, TokenRefusal};

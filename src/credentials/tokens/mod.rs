@@ -1,7 +1,6 @@
 //! Access tokens: grants, the endpoints that give tokens, and where tokens are kept.
 
 pub(crate) mod access_token;
-pub(crate) mod grant;
 pub(crate) mod oauth_client;
 pub(crate) mod stored_token;
 pub(crate) mod token_endpoint;

@@ -15,13 +15,14 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
-use super::access_token::{Granted, demanded_claims, error_code, refusal_reason, token_reply};
-use super::grant::Grant;
+use super::access_token::{
+    Grant, Granted, demanded_claims, error_code, refusal_reason, token_reply,
+};
 use super::oauth_client::{ASSERTION_TYPE, Endpoint, OauthClient};
 use crate::call_error::CallError;
 use crate::credentials::sensitive_header;
 use crate::outbound::fetch::{Fetch, Fetched};
-use crate::outbound::percent::{Keep, percent_encode};
+use crate::outbound::request::{Keep, percent_encode};
 use crate::outbound::{HttpClient, is_encrypted_or_local};
 use crate::redact::Redactor;
 use crate::text;

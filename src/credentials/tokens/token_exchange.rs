@@ -16,8 +16,7 @@ use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
 use tokio::time::timeout;
 
-use super::access_token::{AccessToken, Granted, seconds};
-use super::grant::Grant;
+use super::access_token::{AccessToken, Grant, Granted, seconds};
 use super::oauth_client::{ExchangeOptions, GrantKind, PartsDigest};
 use super::token_endpoint::{TokenEndpoint, TokenRefusal};
 use crate::call_error::{CallError, SignInChallenge};

@@ -10,8 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{sleep, timeout};
 
-use super::access_token::{AccessToken, seconds};
-use super::grant::{Grant, TokenRequest};
+use super::access_token::{AccessToken, Grant, TokenRequest, seconds};
 use super::stored_token::StoredToken;
 use super::token_endpoint::TokenEndpoint;
 use super::token_keeper::{FOLLOW_INTERVAL, TokenKeeper};

@@ -1,6 +1,6 @@
 //! The versions of MCP, and the `_meta` of results, which names the server since 2026-07-28 (results
 //! SHOULD have it). Most differences of versions are methods here; `message.rs` reads the keys that
-//! requests need, and `transport/http/rules.rs` has the status of HTTP answers.
+//! requests need, and `transport/http/message.rs` has the status of HTTP answers.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

@@ -10,7 +10,6 @@
 //!   in `mcp/observed.rs` or `called_operation` in `api/mod.rs`.
 //! - A test in `tests/it/http/audit.rs`.
 
-pub(crate) mod line;
 pub(crate) mod writer;
 
 use std::sync::Arc;
@@ -21,8 +20,7 @@ use aws_lc_rs::hmac;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use self::line::RefusalCounts;
-use self::writer::{AuditOptions, WriterTask};
+use self::writer::{AuditOptions, RefusalCounts, WriterTask};
 use crate::text::hex;
 
 /// Lines that may wait for the disk.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::style;
 use super::target::PathValue;
 use crate::call_error::CallError;
-use crate::outbound::percent::{Keep, percent_encode, percent_encode_segments};
+use crate::outbound::request::{Keep, percent_encode, percent_encode_segments};
 use crate::spec::operation::template::TemplatePart;
 use crate::spec::{MediaKind, Operation, Parameter, Serialization, Style};
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::outbound::percent::{Keep, percent_encode, push_encoded};
+use crate::outbound::request::{Keep, percent_encode, push_encoded};
 use crate::spec::Style;
 use crate::spec::operation::request_body::Encoding;
 

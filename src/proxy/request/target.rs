@@ -304,7 +304,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::outbound::percent::{Keep, percent_encode, percent_encode_segments};
+    use crate::outbound::request::{Keep, percent_encode, percent_encode_segments};
 
     fn target(
         base: &str,

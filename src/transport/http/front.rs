@@ -17,11 +17,11 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
-use super::body::{BodyMemory, receive_body};
 use super::event_stream::{self, HttpAnswer};
 use super::host_and_origin::{Allowed, guard};
+use super::message;
+use super::message::{BodyMemory, HeadRefusal, receive_body};
 use super::page::asks_for_page;
-use super::rules::{self, HeadRefusal};
 use super::sessions::{SESSION_ID_HEADER, Sessions, UsedSession};
 use crate::admission::ClientAdmission;
 use crate::caller::{AuthenticatedClient, Caller, Peer};
@@ -173,7 +173,7 @@ impl McpFront {
                 return Err(refusal);
             }
         };
-        match rules::check_message(&origin.caller.headers, &message) {
+        match message::check_message(&origin.caller.headers, &message) {
             Ok(version) => origin.version_header = version,
             Err(refusal) => {
                 if let Message::Request(request) = &message
@@ -182,8 +182,8 @@ impl McpFront {
                     observed::observe_refused_call(&origin, Some(request));
                 }
                 return Err(match refusal {
-                    rules::MessageRefusal::Text(why) => refused((StatusCode::BAD_REQUEST, why)),
-                    rules::MessageRefusal::Error(error) => {
+                    message::MessageRefusal::Text(why) => refused((StatusCode::BAD_REQUEST, why)),
+                    message::MessageRefusal::Error(error) => {
                         let id = match &message {
                             Message::Request(request) => Some(&request.id),
                             Message::Notification(_) | Message::Answer(_) => None,
@@ -197,7 +197,7 @@ impl McpFront {
             }
         }
         let session = match &self.sessions {
-            Some(sessions) if rules::is_of_session(origin.version_header, &message) => {
+            Some(sessions) if message::is_of_session(origin.version_header, &message) => {
                 session_of(sessions, &origin.caller, path, &message)?
             }
             _ => None,
@@ -246,7 +246,7 @@ impl McpFront {
             origin.caller.client.as_ref().map(|client| client.key),
             origin.caller.key(),
         );
-        let negotiation = rules::negotiation(&request);
+        let negotiation = message::negotiation(&request);
         let answered = server.answer(request, origin).await;
         let is_begun = answered.outcome.is_ok();
         let mut response = self.answer_json(answered, negotiation, path);
@@ -275,7 +275,7 @@ impl McpFront {
         request: McpRequest,
         session: Option<UsedSession>,
     ) -> Response<Body> {
-        let negotiation = rules::negotiation(&request);
+        let negotiation = message::negotiation(&request);
         let may_stream = request.method == McpMethod::Listen
             || request.method == McpMethod::CallTool
                 && (session.is_some() || request.parameters.meta.get_progress_token().is_some());
@@ -305,7 +305,7 @@ impl McpFront {
     fn answer_json(
         &self,
         answered: Answered,
-        negotiation: rules::Negotiation,
+        negotiation: message::Negotiation,
         path: &str,
     ) -> Response<Body> {
         if let (Err(McpRefusal::MissingScopes(scopes)), Some(admission)) =
@@ -347,7 +347,7 @@ impl McpFront {
         parts: Parts,
         client: Option<AuthenticatedClient>,
     ) -> Result<Response<Body>, RefusedResponse> {
-        if !rules::accepts(&parts.headers, &["text/event-stream"]) {
+        if !message::accepts(&parts.headers, &["text/event-stream"]) {
             let why = "Not Acceptable: Client must accept text/event-stream";
             return Err(refused((StatusCode::NOT_ACCEPTABLE, why)));
         }
@@ -373,7 +373,7 @@ fn session_of_head(
     client: Option<AuthenticatedClient>,
 ) -> Result<UsedSession, RefusedResponse> {
     let caller = caller_of(&mut parts, client);
-    let version = rules::version_header(&caller.headers)
+    let version = message::version_header(&caller.headers)
         .map_err(|why| refused((StatusCode::BAD_REQUEST, why)))?;
     if version.is_some_and(|version| !version.has_handshake()) {
         let refusal = (
@@ -449,7 +449,7 @@ fn caller_of(parts: &mut Parts, client: Option<AuthenticatedClient>) -> Caller {
 /// Reads the message of a POST, or refuses it, and says whether it is a call all the same.
 fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (RefusedResponse, bool)> {
     let is_call = |message: &Message| matches!(message, Message::Request(request) if request.method == McpMethod::CallTool);
-    if let Err(HeadRefusal(status, why)) = rules::check_content_type(headers) {
+    if let Err(HeadRefusal(status, why)) = message::check_content_type(headers) {
         // Only who observes calls wants to know.
         let is_call = observe::is_on()
             && Message::read(bytes)
@@ -463,7 +463,7 @@ fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (RefusedRe
             is_call,
         )
     })?;
-    match rules::check_accept(headers) {
+    match message::check_accept(headers) {
         Ok(()) => Ok(message),
         Err(HeadRefusal(status, why)) => Err((refused((status, why)), is_call(&message))),
     }

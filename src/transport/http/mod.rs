@@ -8,15 +8,14 @@
 //! effect.
 
 pub(crate) mod approve;
-mod body;
 mod connection;
 mod event_stream;
 mod front;
 pub(crate) mod host_and_origin;
+pub(crate) mod message;
 pub(crate) mod monitoring;
 pub(crate) mod page;
 mod router;
-mod rules;
 mod sessions;
 mod stored_files;
 pub(crate) mod tls;
@@ -40,11 +39,11 @@ use self::monitoring::{Health, MetricsConnections};
 use self::page::{PageKind, PageOptions, ServedPage, SignIn};
 pub(crate) use self::tls::Tls;
 use crate::admission::ClientAdmission;
+pub(crate) use crate::admission::access_options::{NamedToken, StaticToken};
 pub(crate) use crate::admission::introspection::IntrospectionOptions;
 pub(crate) use crate::admission::jwt::OauthOptions;
 pub(crate) use crate::admission::limits::Limits;
 use crate::admission::limits::RateLimit;
-pub(crate) use crate::admission::static_token::{NamedToken, StaticToken};
 pub(crate) use crate::admission::{AccessOptions, verify_once};
 use crate::caller::Peer;
 pub(crate) use crate::caller::client_grant::ToolScopes;

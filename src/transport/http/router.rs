@@ -16,9 +16,9 @@ use axum::{Router, middleware};
 use tokio_util::sync::CancellationToken;
 
 use super::approve::{self, ApprovalRoute};
-use super::body::BodyMemory;
 use super::front::{Front, McpFront};
 use super::host_and_origin::{Allowed, guard_routes};
+use super::message::BodyMemory;
 use super::monitoring::Health;
 use super::page::{ServedPage, serve_page};
 use super::sessions::Sessions;
