@@ -79,7 +79,7 @@ pub(crate) fn refused_request(reason: &'static str) {
 /// Counts a line of the audit log that is lost.
 pub(crate) fn count_lost_line() {
     if let Some(metrics) = metrics() {
-        metrics.audit_line_lost();
+        metrics.audit_lost.inc();
     }
 }
 

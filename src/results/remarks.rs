@@ -53,7 +53,7 @@ impl WaitRemark {
     /// Adds the remark to a result.
     pub(crate) fn apply(self, mut result: ToolResult) -> ToolResult {
         // What was asked for is a status: its next page or its validator are not those of the call.
-        result.forget_next_call();
+        result.notes.forget_next_call();
         match self {
             Self::Done(took, None) => result.note(NoteKind::Wait, format!("The operation took {}; this is its result.", seconds(took))),
             Self::Done(took, Some(why)) => {
@@ -144,7 +144,7 @@ impl PageReport {
             .map(|page| page.arguments.clone());
         match (cut, arguments) {
             (Some(index), Some(arguments)) if !arguments.is_empty() => {
-                result.note_cut_page(index + 1, arguments);
+                result.notes.add_cut_page(index + 1, arguments);
             }
             (cut, _) => {
                 if cut.is_some() {
@@ -152,7 +152,7 @@ impl PageReport {
                 }
                 self.next
                     .into_iter()
-                    .for_each(|next| result.note_next_page(next));
+                    .for_each(|next| result.notes.add_next_page(next));
             }
         }
     }

@@ -260,7 +260,7 @@ fn is_unexpected_page(
 
 fn note_cut() {
     if let Some(metrics) = observe::metrics() {
-        metrics.result_cut();
+        metrics.results_cut.inc();
     }
 }
 
@@ -362,7 +362,7 @@ fn structured(
     if !losses.is_empty() {
         note_cut();
         let lost = lost(operation, &losses, rendering.filter, rendering.pages_key);
-        result.set_losses(losses);
+        result.losses = losses;
         if rendering.promise == OutputContract::AsDeclared {
             // A client that checks would throw all of it away: an error is not checked.
             return result.into_cut_error(&lost);

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::pagination::NextPage;
 use super::result_notes::{NoteKind, ResultNotes};
 use super::truncate::Loss;
 use crate::call_error::SignInChallenge;
@@ -17,7 +16,7 @@ use crate::observe::metrics::labels::CallOutcome;
 #[derive(Debug, Default)]
 pub struct ToolResult {
     body: ResultBody,
-    notes: ResultNotes,
+    pub(crate) notes: ResultNotes,
     media: Vec<MediaBlock>,
     is_error: bool,
     /// Outcome of the call, if the reply of the API does not decide it.
@@ -146,26 +145,6 @@ impl ToolResult {
     /// Adds a sentence that both forms show.
     pub(crate) fn note(&mut self, kind: NoteKind, text: impl Into<String>) {
         self.notes.add(kind, text.into());
-    }
-
-    /// Notes that there is a next page.
-    pub(crate) fn note_next_page(&mut self, next: NextPage) {
-        self.notes.add_next_page(next);
-    }
-
-    /// Takes away the notes about another call: its next page, and its validator.
-    pub(crate) fn forget_next_call(&mut self) {
-        self.notes.forget_next_call();
-    }
-
-    /// Notes the collected page on which the cut is, and the arguments that get it.
-    pub(crate) fn note_cut_page(&mut self, number: usize, arguments: JsonObject) {
-        self.notes.add_cut_page(number, arguments);
-    }
-
-    /// Records what was cut off.
-    pub(crate) fn set_losses(&mut self, losses: Vec<Loss>) {
-        self.losses = losses;
     }
 
     /// Notes that the call was made by another tool: its name, which notes show, and that of the

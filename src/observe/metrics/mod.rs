@@ -130,12 +130,14 @@ pub(crate) struct Metrics {
     operations: Family<OperationLabels, Histogram>,
     requests: Family<RequestLabels, Histogram>,
     retries: Family<ApiLabel, Counter>,
-    results_cut: Counter,
+    /// Results that were shortened.
+    pub(crate) results_cut: Counter,
     masked: Family<[(&'static str, Arc<str>); 1], Counter>,
     counted: [Family<Label, Counter>; COUNTED.len()],
     reloads: Family<(ApiLabel, Label), Counter>,
     exchange_seconds: Histogram,
-    audit_lost: Counter,
+    /// Lines of the audit log that are lost.
+    pub(super) audit_lost: Counter,
     spans_dropped: Counter,
     tools: Family<(ApiLabel, Label), Gauge>,
     upstreams: WatchedUpstreams,
@@ -351,11 +353,6 @@ impl Metrics {
         self.retries.get_or_create(api).inc();
     }
 
-    /// A result was shortened.
-    pub(crate) fn result_cut(&self) {
-        self.results_cut.inc();
-    }
-
     /// Values of replies were masked.
     pub(crate) fn masked(&self, kind: &Arc<str>, count: u64) {
         let label = [("kind", Arc::clone(kind))];
@@ -372,11 +369,6 @@ impl Metrics {
     pub(crate) fn exchanged(&self, outcome: &'static str, waited: Duration) {
         self.count(CountedEvent::Exchange, outcome);
         self.exchange_seconds.observe(waited.as_secs_f64());
-    }
-
-    /// A line of the audit log is lost.
-    pub(super) fn audit_line_lost(&self) {
-        self.audit_lost.inc();
     }
 
     /// Spans are lost.

@@ -149,7 +149,7 @@ impl Call<'_> {
             result.note(NoteKind::Cut, cut);
         }
         if let Some(next) = next {
-            result.note_next_page(next);
+            result.notes.add_next_page(next);
         }
         let is_made_anew = rule.is_some_and(|rule| rule.jq.is_some()) || is_filtered;
         if let Some(pages) = pages {
