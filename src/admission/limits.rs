@@ -5,7 +5,7 @@
 //! - `Limits` and `RateLimit` in `admission/limits.rs`; `admit` in `admission/mod.rs` counts each
 //!   request, refused ones included, and answers. What costs more than a comparison counts before
 //!   it is done: `Stranger`.
-//! - The setting: `client_limits` in `config/clients/access.rs`, from a field of `AccessSettings`.
+//! - The setting: `client_limits` in `config/clients/mod.rs`, from a field of `AccessSettings`.
 //! - The reason in `REFUSAL_REASONS` in `observe/metrics/labels.rs`.
 //! - Replicas count together with `SharedRate` in `shared_state/rate.rs`.
 

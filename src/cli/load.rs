@@ -100,7 +100,7 @@ fn check_clients(config: &Config) -> Result<(), Problems> {
         let transport = &config.process.transport;
         let mut own =
             config::overrides::check_client_values(&api.options.annotate.layers.rules, transport);
-        own.extend(config::apis::tenants::resolve::check_tenant_source(
+        own.extend(config::tenants::check_tenant_source(
             api.options.tenants.as_ref().filter(|_| !api.mock),
             transport,
         ));

@@ -15,8 +15,8 @@ use super::{ConfigFile, Failure, help, output};
 use crate::api::{Api, BoundTool, ToolIndex};
 use crate::caller::Caller;
 use crate::config::ApiConfig;
-use crate::config::apis::tenants::resolve::describe_tenants;
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
+use crate::config::tenants::describe_tenants;
 use crate::json;
 use crate::mcp::rights::ALL_RIGHTS;
 

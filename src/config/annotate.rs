@@ -1,5 +1,6 @@
 //! Settings of how tools look: names, selection, size limits, and the sources of hints and words.
 
+use super::problems::Problems;
 use super::settings::{ApiSettings, ResponseFilter};
 use crate::annotate::options::{Confirm, ConfirmLevel};
 use crate::annotate::{
@@ -7,7 +8,6 @@ use crate::annotate::{
     Pattern, Rule, Selection,
 };
 use crate::api::about::ApiName;
-use crate::config::problems::Problems;
 use crate::mcp::meta_tools::{ListMode, ListOptions};
 use crate::text::MIN_BYTES_PER_TOKEN;
 

@@ -6,34 +6,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::HeaderMap;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use super::apis::about::resolve_about;
-use super::apis::documents::{DocumentOptions, resolve_document};
-use super::apis::named::NamedSettings;
-use super::apis::tenants::resolve::resolve_tenants;
-use super::apis::variables::VariablesOfApi;
+use super::about::resolve_about;
 use super::auth::oauth_client::{login_store, scheme_with_grant};
-use super::auth::resolve_credentials;
 use super::auth::settings::SchemeSettings;
-use super::clients::access;
+use super::auth::{VariablesOfApi, resolve_credentials};
+use super::documents::{DocumentOptions, resolve_document};
+use super::problems::Problems;
 use super::process::ProcessConfig;
 use super::settings::{ApiSettings, ResponseFilter, ServerSettings};
+use super::several::NamedSettings;
+use super::tenants::resolve_tenants;
 use super::transport::Transport;
 use super::variables::counts_as_unset;
-use super::{annotate, forward, headers, overrides, upstream, urls};
+use super::{annotate, clients, headers, overrides, upstream, values};
 use crate::annotate::{AnnotateOptions, ClientProfile};
 use crate::api::ApiOptions;
 use crate::api::about::ApiName;
-use crate::config::problems::Problems;
 use crate::credentials::forward::Forwarding;
-use crate::credentials::values::{Credentials, PREFIX};
+use crate::credentials::values::{Credentials, PREFIX, basic_forms};
 use crate::mcp::meta_tools::ListOptions;
 use crate::outbound::OutboundOptions;
 use crate::proxy::request::body::file_argument::FileRoot;
 use crate::proxy::{CallOptions, Destination, UpstreamOptions};
+use crate::redact::words_of_secret_header;
 use crate::results::filter::Sandbox;
 use crate::spec::Source;
 use crate::spec::operation::server::{Choice, Pick};
@@ -113,7 +112,7 @@ pub(crate) fn resolve_api(
     let forward = match process.transport {
         // A file that is also used for HTTP may set it; over stdio there are no headers.
         Transport::Stdio => Forwarding::default(),
-        Transport::Http { .. } => forward::resolve_forwarding(&settings.forward, problems),
+        Transport::Http { .. } => headers::resolve_forwarding(&settings.forward, problems),
     };
     let annotate = AnnotateOptions {
         confirm: match name {
@@ -168,7 +167,7 @@ pub(crate) fn resolve_api(
         strict: api.strict.unwrap_or(false),
         outbound,
         reload,
-        scopes: access::tool_scopes(&settings.scopes, problems),
+        scopes: clients::tool_scopes(&settings.scopes, problems),
         warnings,
     };
     config.outbound.tls = config.needs_tls();
@@ -216,7 +215,7 @@ impl ApiConfig {
 
 fn resolve_base_url(api: &ApiSettings, problems: &mut Problems) -> Option<Url> {
     let text = api.base_url.as_deref()?;
-    urls::read_base_url("--base-url", text)
+    values::read_base_url("--base-url", text)
         .map_err(|problem| problems.push(problem))
         .ok()
 }
@@ -367,4 +366,59 @@ fn reload_interval(
         return None;
     }
     Some(Duration::from_secs_f64(seconds))
+}
+
+/// The shortest secret of another API that is looked for, in bytes. Shorter ones would be found in
+/// data that has nothing to do with them.
+const MIN_FOREIGN_SECRET_BYTES: usize = 12;
+
+/// Gives each of several APIs the secrets of all, those of their tenants included.
+pub(crate) fn share_secrets(apis: &mut [ApiConfig]) {
+    if apis.len() < 2 && apis.iter().all(|api| api.options.tenants.is_none()) {
+        return;
+    }
+    let mut all: Vec<Vec<u8>> = apis.iter().flat_map(static_secrets).collect();
+    all.retain(|secret| secret.len() >= MIN_FOREIGN_SECRET_BYTES);
+    all.sort_unstable();
+    all.dedup();
+    let secrets: Vec<SecretString> = all
+        .into_iter()
+        .filter_map(|secret| String::from_utf8(secret).ok().map(SecretString::from))
+        .collect();
+    for api in apis {
+        api.options.secrets_of_all.clone_from(&secrets);
+    }
+}
+
+/// Returns the secrets of the operator's settings of one API, in each form in which they are sent.
+fn static_secrets(api: &ApiConfig) -> Vec<Vec<u8>> {
+    let tenants = api
+        .options
+        .tenants
+        .iter()
+        .flat_map(|tenants| tenants.entries.values());
+    let all = api
+        .options
+        .credentials
+        .iter()
+        .chain(tenants.map(|tenant| &tenant.credentials));
+    let given = all.flat_map(Credentials::exposed);
+    let headers = api.options.headers.iter().chain(&api.document.headers);
+    let of_headers = headers
+        .filter(|(_, value)| value.is_sensitive())
+        .flat_map(|(name, value)| words_of_secret_header(name, value));
+    let proxy = api
+        .outbound
+        .proxy
+        .iter()
+        .filter_map(|proxy| proxy.credential.as_ref());
+    let of_proxy = proxy.flat_map(|pair| {
+        let pair = pair.expose_secret();
+        let encoded = basic_forms(pair)
+            .into_iter()
+            .flatten()
+            .map(String::into_bytes);
+        std::iter::once(pair.as_bytes().to_vec()).chain(encoded)
+    });
+    given.chain(of_headers).chain(of_proxy).collect()
 }

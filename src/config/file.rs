@@ -1,21 +1,29 @@
 //! The configuration file: YAML with the same names as the flags. Unknown keys are errors, all of
 //! them at once.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::{Args, Command};
-use serde::de::Error as _;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::apis::admission::{FILE_ONLY, read_keys};
-use super::apis::file::read_apis;
-use super::apis::named::NamedSettings;
-use super::forward::ForwardSettings;
-use super::keys::path::make_paths_absolute;
-use super::layer::{FILE_ONLY_OF_PROCESS, keys};
-use super::problems::Problems;
-use super::settings::{ApiSettings, CommandSettings, CommonSettings, ServerSettings};
+use super::about::AboutSettings;
+use super::auth::settings::SchemeSettings;
+use super::clients::access_rules::read_access;
+use super::clients::named_tokens::check_tokens;
+use super::headers::ForwardSettings;
+use super::overrides::read_rules;
+use super::paths::make_paths_absolute;
+use super::problems::{Disclosure, Problems, can_be_read, expected_by};
+use super::settings::{
+    ApiSettings, CommandSettings, CommonSettings, FileRules, ProcessSettings, ServerSettings,
+    TenantSettings,
+};
+use super::several::{NamedSettings, add_api};
+use super::tables::{FILE_ONLY_OF_PROCESS, from_map, keys};
+use crate::api::about::ApiName;
 
 /// The settings of a file.
 #[derive(Debug, Default, Args, Serialize, Deserialize)]
@@ -132,13 +140,142 @@ fn has_all_keys(json: &Value, yaml: &serde_yaml::Value) -> bool {
     }
 }
 
+/// Keys of the settings of an API that are not flags, because no line could hold their values.
+pub(crate) const FILE_ONLY: [&str; 5] = ["about", "access", "auth", "overrides", "tenants"];
+
+/// The value of `auth`.
+type Schemes = BTreeMap<String, SchemeSettings>;
+
+/// The settings of a mapping, and its rules. A key that `T` does not have is handed to
+/// `take_other`, and is unknown if that does not take it; `others` are the keys that it takes.
+pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
+    members: Map<String, Value>,
+    others: &[&str],
+    problems: &mut Problems,
+    mut take_other: impl FnMut(&str, &Value, &mut Problems) -> bool,
+) -> (T, FileRules) {
+    let flags = keys::<T>();
+    let (mut settings, mut rules) = (Map::new(), FileRules::default());
+    for (key, value) in members {
+        let Some(value) = problems.without_nulls(&key, value) else {
+            continue;
+        };
+        match key.as_str() {
+            "overrides" => rules.overrides = read_rules(&value, problems),
+            "access" => rules.access = read_access(&value, problems),
+            "auth" if !can_be_read::<Schemes>(&key, &value, Disclosure::Hidden, problems) => {}
+            "tenants"
+                if !can_be_read::<TenantSettings>(&key, &value, Disclosure::Hidden, problems) => {}
+            "about" if !can_be_read::<AboutSettings>(&key, &value, Disclosure::Shown, problems) => {
+            }
+            "auth_tokens" if others.contains(&"auth_tokens") => {
+                if check_tokens(&value, problems) {
+                    settings.insert(key, value);
+                }
+            }
+            "openai_apps_challenge" if others.contains(&"openai_apps_challenge") => {
+                admit_key::<T>(key, value, &mut settings, problems);
+            }
+            "about" | "auth" | "tenants" => {
+                settings.insert(key, value);
+            }
+            _ if flags.contains(&key) => admit_key::<T>(key, value, &mut settings, problems),
+            _ if take_other(&key, &value, problems) => {}
+            _ => {
+                let known = flags.iter().map(String::as_str).chain(FILE_ONLY);
+                problems.push_unknown_key("", &key, known.chain(others.iter().copied()));
+            }
+        }
+    }
+    (from_map(settings), rules)
+}
+
+/// Takes one key if its value by itself is valid.
+fn admit_key<T: DeserializeOwned>(
+    key: String,
+    value: Value,
+    map: &mut Map<String, Value>,
+    problems: &mut Problems,
+) {
+    let admits = |value: &Value| {
+        let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
+        serde_json::from_value::<T>(alone).map(|_| ())
+    };
+    let Err(error) = admits(&value) else {
+        map.insert(key, value);
+        return;
+    };
+    let disclosure = if key.contains("header") || key == "proxy" {
+        Disclosure::Hidden
+    } else {
+        Disclosure::Shown
+    };
+    // One wrong element is reported as such.
+    let elements = value.as_array().into_iter().flatten().enumerate();
+    let wrong = elements.filter_map(|(index, element)| {
+        Some((index, element, admits(&vec![element.clone()].into()).err()?))
+    });
+    let before = problems.len();
+    if admits(&Vec::<Value>::new().into()).is_ok() {
+        for (index, element, error) in wrong {
+            problems.push_wrong_value(
+                &format!("{key}[{index}]"),
+                element,
+                &expected_by(&error),
+                disclosure,
+            );
+        }
+    }
+    if problems.len() == before {
+        problems.push_wrong_value(&key, &value, &expected_by(&error), disclosure);
+    }
+}
+
+/// The APIs of a file; what is wrong with them is pushed to `problems`, each with its key.
+pub(crate) fn read_apis(value: &Value, problems: &mut Problems) -> Vec<NamedSettings> {
+    let mut found = Vec::new();
+    let keys_of_process = [keys::<ProcessSettings>(), keys::<ServerSettings>()].concat();
+    let expected = "a mapping of names to settings";
+    let Value::Object(members) = value else {
+        problems.push_wrong_value("apis", value, expected, Disclosure::Hidden);
+        return found;
+    };
+    if members.is_empty() {
+        problems.push("`apis` names no API; write `NAME: { spec: … }` under it");
+    }
+    for (key, settings) in members {
+        let Some(name) = problems.ok("`apis`", ApiName::parse(key)) else {
+            continue;
+        };
+        let place = format!("apis.{name}");
+        let Value::Object(settings) = settings else {
+            let expected = "a mapping of settings";
+            problems.push_wrong_value(&place, settings, expected, Disclosure::Hidden);
+            continue;
+        };
+        let is_of_process = |key: &str, _: &Value, problems: &mut Problems| {
+            let is_known = keys_of_process.iter().any(|known| known == key)
+                || FILE_ONLY_OF_PROCESS.contains(&key);
+            if is_known {
+                problems.push(format!(
+                    "`{key}` concerns the whole process, and not one API; put it at the top of the file"
+                ));
+            }
+            is_known
+        };
+        let (mut one, rules) = problems.of_api(Some(&name), |problems| {
+            read_keys::<NamedSettings>(settings.clone(), &[], problems, is_of_process)
+        });
+        one.api.rules = rules;
+        add_api(&mut found, name, one, problems);
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::clients::access_rules::AccessSchema;
-    use crate::config::layer::layer;
-    use crate::config::overrides::OverridesSchema;
-    use crate::config::tables::RANGES;
+    use crate::config::tables::layer;
 
     fn parsed(text: &str, problems: &mut Problems) -> ApiSettings {
         parse(text, Path::new(""), problems).command.api
@@ -280,83 +417,5 @@ mod tests {
             .collect();
         parsed(&apis.join("\n"), &mut problems);
         assert_eq!((apis.len(), problems.to_vec()), (1, Vec::new()));
-    }
-
-    /// A setting that is left out has no key: a key without a value is an error.
-    fn remove_null(schema: &mut Value) {
-        match schema {
-            Value::Array(items) => items.iter_mut().for_each(remove_null),
-            Value::Object(members) => {
-                members.values_mut().for_each(remove_null);
-                if let Some(Value::Array(types)) = members.get_mut("type") {
-                    types.retain(|name| name != "null");
-                    if let [only] = types.as_slice() {
-                        members["type"] = only.clone();
-                    }
-                }
-                if let Some(Value::Array(any)) = members.get_mut("anyOf") {
-                    any.retain(|one| one["type"] != "null");
-                    if let [Value::Object(only)] = any.as_slice() {
-                        let only = only.clone();
-                        members.remove("anyOf");
-                        members.extend(only);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn remove_empty_defaults(schema: &mut Value) {
-        let members = schema.as_object_mut().unwrap().values_mut();
-        for member in members.filter_map(Value::as_object_mut) {
-            if let Some(Value::Null | Value::Array(_)) = member.get("default") {
-                member.remove("default");
-            }
-            if let Some(properties) = member.get_mut("properties") {
-                remove_empty_defaults(properties);
-            }
-        }
-    }
-
-    #[test]
-    fn the_published_schema_is_fresh() {
-        let mut schema = serde_json::to_value(schemars::schema_for!(FileSettings)).unwrap();
-        let overrides = serde_json::to_value(schemars::schema_for!(OverridesSchema)).unwrap();
-        let access = serde_json::to_value(schemars::schema_for!(AccessSchema)).unwrap();
-        for more in [overrides, access, crate::config::apis::schema::apis()] {
-            for part in ["properties", "$defs"] {
-                let more = more[part].as_object().cloned().unwrap_or_default();
-                schema[part].as_object_mut().unwrap().extend(more);
-            }
-        }
-        schema["dependentSchemas"] = crate::config::apis::schema::beside_apis(&schema);
-        schema["title"] = "openapi-mcp configuration".into();
-        schema["additionalProperties"] = false.into();
-        schema.as_object_mut().unwrap().remove("description");
-        // What is not given has no value in a file.
-        for part in ["properties", "$defs"] {
-            remove_empty_defaults(&mut schema[part]);
-        }
-        remove_null(&mut schema);
-        for range in &RANGES {
-            let number = |value: f64| serde_json::from_str::<Value>(&value.to_string()).unwrap();
-            let property = &mut schema["properties"][range.key];
-            let min = if range.zero.is_some() { 0.0 } else { range.min };
-            property["minimum"] = number(min);
-            if range.max.is_finite() {
-                property["maximum"] = number(range.max);
-            }
-        }
-        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/schema.json");
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(path, &text).unwrap();
-        }
-        assert_eq!(
-            std::fs::read_to_string(path).unwrap_or_default(),
-            text,
-            "run the tests once with UPDATE=1"
-        );
     }
 }

@@ -13,57 +13,54 @@
 //!
 //! The tests name the pages that lack it; `just update` writes those that are generated.
 
+pub(crate) mod about;
 mod annotate;
 pub(crate) mod api;
-pub(crate) mod apis;
 pub(crate) mod auth;
-mod choices;
 pub(crate) mod clients;
+mod documents;
 mod file;
-pub(crate) mod forward;
-mod headers;
-mod http_settings;
-mod keys;
-mod layer;
+pub(crate) mod headers;
 #[cfg(test)]
 mod mutated_tests;
 pub(crate) mod observability;
 pub(crate) mod overrides;
+mod paths;
 mod problems;
 pub(crate) mod process;
 pub(crate) mod saved_files;
+#[cfg(test)]
+mod schema_tests;
 pub(crate) mod settings;
-
+mod several;
 pub(crate) mod tables;
+pub(crate) mod tenants;
 mod transport;
 pub(crate) mod upstream;
-pub(crate) mod urls;
+pub(crate) mod values;
 pub(crate) mod variables;
 
 use std::path::Path;
 
+use self::about::{AboutSettings, resolve_about};
 pub(crate) use self::api::ApiConfig;
-use self::apis::about::{AboutSettings, resolve_about};
-pub(crate) use self::apis::choice::ApiChoice;
-use self::apis::choice::keep_chosen;
-use self::apis::keys::refuse_settings_of_one_api;
-pub(crate) use self::apis::named::NamedSettings;
-use self::apis::secrets::share_secrets;
-use self::apis::variables::credential_variables;
-use self::clients::scopes::ScopeSettings;
+use self::api::share_secrets;
+use self::auth::credential_variables;
+use self::clients::ScopeSettings;
 use self::file::FileSettings;
-use self::forward::ForwardSettings;
+use self::headers::ForwardSettings;
 pub(crate) use self::headers::{named_variables, secret_headers};
-pub(crate) use self::keys::path::change_path;
-use self::layer::layer;
-pub(crate) use self::layer::to_map as given_settings;
+pub(crate) use self::paths::change_path;
 pub(crate) use self::problems::Problems;
 pub(crate) use self::process::ProcessConfig;
 use self::settings::{
     ApiSettings, CommandSettings, CommonSettings, LogFormat, LogLevel, ProcessSettings,
     ServerSettings, TransportKind,
 };
-use self::tables::check_tables;
+pub(crate) use self::several::{ApiChoice, NamedSettings};
+use self::several::{keep_chosen, refuse_settings_of_one_api};
+pub(crate) use self::tables::to_map as given_settings;
+use self::tables::{check_tables, layer};
 pub(crate) use self::transport::Transport;
 use crate::api::about::ApiName;
 
@@ -333,8 +330,8 @@ fn read_file(path: &Path, problems: &mut Problems) -> FileSettings {
 
 #[cfg(test)]
 mod tests {
-    use super::apis::documents::DocumentSettings;
-    use super::http_settings::HttpSettings;
+    use super::clients::HttpSettings;
+    use super::documents::DocumentSettings;
     use super::*;
 
     fn problems(api: &ApiSettings, server: &ServerSettings) -> String {

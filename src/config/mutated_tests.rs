@@ -7,9 +7,9 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::LayeredSettings;
-use super::apis::choice::ApiChoice;
 use super::file::read_yaml;
 use super::settings::{CommandSettings, ServerSettings};
+use super::several::ApiChoice;
 
 const FILES: usize = 3000;
 const SECRET: &str = "hunter2-hunter2-hunter2";

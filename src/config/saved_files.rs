@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use crate::config::problems::Problems;
+use super::problems::Problems;
 use crate::files::{FileDelivery, FileDestination, FileStore, Folder};
 use crate::shared_state::keys::StateKeys;
 use crate::transport::http::AccessOptions;

@@ -2,6 +2,7 @@
 //! setting may have too are named after it. One with `hide = true` has neither. What no flag could
 //! hold is in `apis`, `clients` and `overrides`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::builder::{BoolishValueParser, OsStringValueParser};
@@ -9,17 +10,16 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::apis::about::AboutSettings;
-use super::apis::documents::DocumentSettings;
-use super::apis::tenants::settings::TenantSettings;
-use super::auth::settings::CredentialSettings;
-pub(crate) use super::choices::*;
-use super::http_settings::HttpSettings;
-use super::keys::text_list::one_or_several;
+use super::about::AboutSettings;
+use super::auth::settings::{CredentialSettings, SchemeSettings};
+use super::clients::HttpSettings;
+use super::documents::DocumentSettings;
 use super::observability::ObservabilitySettings;
 use super::observability::shared_state::SharedStateSettings;
 use super::saved_files::{FileStoreSettings, SavedFileSettings};
 use super::upstream::UpstreamSettings;
+pub(crate) use super::values::{ConfirmBy, LogFormat, LogLevel, ResponseFilter, TransportKind};
+use super::values::{one_or_several, read_seconds};
 use crate::annotate::{
     AccessRule, DescriptionDetail, HintTrust, KnownClient, OutputSchemas, Policy, Rule,
 };
@@ -479,4 +479,36 @@ pub(crate) fn keys_given_elsewhere(program: &Command, matches: &ArgMatches) -> V
             Some(refuse_key(&name, key))
         });
     given.collect()
+}
+
+/// Tenants: calls go to the base URL of the client's tenant, with the credentials of that tenant
+/// alone. A client that is none of them is refused.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a mapping with `claim` or `header`, and `entries`"
+)]
+pub(crate) struct TenantSettings {
+    /// The claim of the client's verified access token that names its tenant, by its name or its
+    /// JSON Pointer
+    pub claim: Option<String>,
+    /// The header of the client's HTTP request that names its tenant; it proves nothing, so that
+    /// only one tenant may have credentials then
+    pub header: Option<String>,
+    /// The tenants by the value of the claim or header, compared byte for byte
+    pub entries: BTreeMap<String, TenantEntrySettings>,
+}
+
+/// One tenant.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields, expecting = "a mapping with `base_url`")]
+pub(crate) struct TenantEntrySettings {
+    /// The complete URL that its calls go to
+    pub base_url: String,
+    /// Its credentials by the name of the document's security scheme, each by reference; without
+    /// any, none are sent
+    pub auth: BTreeMap<String, SchemeSettings>,
 }

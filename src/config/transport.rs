@@ -6,14 +6,14 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use super::clients::access;
-use super::forward::ForwardSettings;
-use super::http_settings::HttpSettings;
-use super::layer::given_settings;
+use super::clients;
+use super::clients::HttpSettings;
+use super::headers::ForwardSettings;
+use super::problems::Problems;
 use super::settings::{ServerSettings, TransportKind};
-use super::urls::{UrlForm, plain_url};
+use super::tables::given_settings;
+use super::values::{UrlForm, plain_url};
 use crate::caller::memory_budget::MemoryBudget;
-use crate::config::problems::Problems;
 use crate::transport::http::page::{PageKind, PageOptions};
 use crate::transport::http::{Allowed, HttpOptions};
 
@@ -59,11 +59,11 @@ pub(crate) fn resolve_transport(settings: &ServerSettings, problems: &mut Proble
 
 fn resolve_http(settings: &HttpSettings, problems: &mut Problems) -> Transport {
     let mut allowed = resolve_allowed(settings, problems);
-    let limits = access::client_limits(&settings.access);
-    let tls = access::tls_files(&settings.access, problems);
+    let limits = clients::client_limits(&settings.access);
+    let tls = clients::tls_files(&settings.access, problems);
     let bind = resolve_address(settings.bind.as_deref(), problems);
     let is_local = bind.is_none_or(|bind| bind.ip().is_loopback());
-    let access = access::access(&settings.access, is_local, problems);
+    let access = clients::access(&settings.access, is_local, problems);
     // Clients may ask for the name that they use.
     let public = access
         .public_url
@@ -201,7 +201,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::layer::{keys, to_map};
+    use crate::config::tables::{keys, to_map};
 
     #[test]
     fn every_setting_of_http_is_refused_without_http() {

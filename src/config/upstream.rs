@@ -10,9 +10,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::{Deserialize, Serialize};
 
 use super::auth::references::{parse_secret, parse_variable};
-use super::choices::read_seconds;
-use crate::config::problems::Problems;
-use crate::config::urls::{UrlForm, plain_url};
+use super::problems::Problems;
+use super::values::{UrlForm, plain_url, read_seconds};
 use crate::outbound::{Identity, OutboundOptions, Proxy};
 use crate::proxy::UpstreamOptions;
 

@@ -3,7 +3,7 @@
 //!
 //! # Adding a transport
 //!
-//! - `TransportKind` in `config/choices.rs` and `Transport` in `config/transport.rs`.
+//! - `TransportKind` in `config/values.rs` and `Transport` in `config/transport.rs`.
 //! - An arm of `serve_transport` in `cli/serve.rs`, and a folder beside this file.
 //! - It reads a message with `Message` and has it answered by `answer` in `mcp/dispatch.rs`, with a
 //!   `RequestOrigin` of `mcp/connections/request_origin.rs`.

@@ -13,7 +13,7 @@ use url::Url;
 use self::found::{FoundLogin, find_logins};
 use super::{ConfigFile, help, output};
 use crate::config::settings::CommandSettings;
-use crate::config::urls::{UrlForm, plain_url};
+use crate::config::values::{UrlForm, plain_url};
 use crate::config::variables::has_browser;
 use crate::credentials::login::authorization::AuthorizationAnswer;
 use crate::credentials::login::{Login, LogoutOutcome};

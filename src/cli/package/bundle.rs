@@ -22,7 +22,7 @@ use crate::check::used_schemes;
 use crate::cli::check::require_server;
 use crate::cli::load::{self, LoadPurpose};
 use crate::cli::{ConfigFile, output};
-use crate::config::apis::about::{icon_file, is_server_name, web_address};
+use crate::config::about::{icon_file, is_server_name, web_address};
 use crate::config::settings::{ApiSettings, CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, LayeredSettings, Problems, variables};
 use crate::error::Failure;

@@ -12,7 +12,7 @@ use crate::config::auth::references::{Reference, parse_file, parse_variable};
 use crate::config::auth::settings::SchemeSettings;
 use crate::config::problems::Problems;
 use crate::config::transport::Transport;
-use crate::config::urls::{UrlForm, plain_url};
+use crate::config::values::{UrlForm, plain_url};
 use crate::credentials::forward::Forwarding;
 use crate::credentials::tokens::oauth_client::{
     ClientKeyOptions, ClientSigner, ExchangeOptions, GrantKind,

@@ -1,10 +1,11 @@
-//! Secrets by reference: each is in a variable or in a file.
+//! Secrets by reference: each is in a variable or in a file, which one of two settings may name.
 
 use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+use crate::config::problems::Problems;
 use crate::config::variables::{called, is_placeholder, read_variable};
 
 /// Source of a secret.
@@ -87,6 +88,25 @@ pub(crate) fn parse_secret(value: &str) -> Result<SecretString, &'static str> {
         );
     }
     Ok(SecretString::from(trimmed.to_owned()))
+}
+
+/// Parses by `parse` the secret that one of two settings, with these names, names; `None` if neither is given.
+/// Faults are pushed to `problems`, including the end of a sentence about the variable or the file
+/// that `parse` returns.
+pub(crate) fn resolve_secret<T>(
+    [by_variable, by_file]: [&str; 2],
+    variable: Option<&str>,
+    file: Option<&PathBuf>,
+    parse: impl FnOnce(&str) -> Result<T, &'static str>,
+    problems: &mut Problems,
+) -> Option<T> {
+    let (setting, secret) = match (variable, file) {
+        // Both exclude each other, which is reported.
+        (None, None) | (Some(_), Some(_)) => return None,
+        (Some(variable), None) => (by_variable, parse_variable(variable, parse)),
+        (None, Some(path)) => (by_file, parse_file(path, parse)),
+    };
+    problems.ok(setting, secret)
 }
 
 #[cfg(test)]

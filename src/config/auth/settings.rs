@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::signature::SignatureSettings;
 use crate::config::auth::references::{Reference, parse_secret, read_secret};
-use crate::config::keys::text_list::one_or_several;
-use crate::config::layer::to_map;
+use crate::config::auth::signature::SignatureSettings;
 use crate::config::problems::{Problems, join_path};
+use crate::config::tables::to_map;
+use crate::config::values::one_or_several;
 use crate::credentials::signatures::aws::AwsSignature;
 use crate::credentials::tokens::oauth_client::GrantKind;
 use crate::credentials::values::{CredentialPart, CredentialValues};

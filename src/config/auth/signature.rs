@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::config::auth::references::{Reference, parse_secret, parse_variable, read_secret};
 use crate::config::problems::Problems;
-use crate::config::urls::{UrlForm, plain_url};
+use crate::config::values::{UrlForm, plain_url};
 use crate::config::variables::read_variable;
 use crate::credentials::signatures::aws::access_keys::{
     AccessKeys, ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts,

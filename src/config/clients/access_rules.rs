@@ -4,13 +4,11 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::claims::{check_scopes, read_wanted_claims};
 use crate::annotate::AccessRule;
-use crate::config::keys::read_all::read_all;
-use crate::config::keys::text_list::one_or_several;
 use crate::config::overrides::read_match;
-use crate::config::problems::{Disclosure, Problems, join_path};
+use crate::config::problems::{Disclosure, Problems, join_path, read_all};
 use crate::config::transport::Transport;
+use crate::config::values::{check_claim, check_scopes, one_or_several};
 use crate::spec::operation::rules::AccessDemand;
 
 /// Key `access`, for the published schema.
@@ -123,4 +121,42 @@ pub(crate) fn check_access(rules: &[AccessRule], transport: &Transport) -> Optio
         Transport::Http { .. } => return None,
     };
     Some(format!("`access` needs {why}"))
+}
+
+/// Reads the claims of a rule, each with the values of which a token must have one.
+pub(super) fn read_wanted_claims(
+    path: &str,
+    claims: Map<String, Value>,
+    problems: &mut Problems,
+) -> Vec<(String, Vec<Value>)> {
+    let mut wanted = Vec::new();
+    for (place, values) in claims {
+        let path = join_path(path, &place);
+        if let Err(problem) = check_claim(&place) {
+            problems.push(format!("`{path}`: {problem}"));
+        }
+        let several = match values {
+            Value::Array(values) if !values.is_empty() => values,
+            Value::Array(_) => {
+                problems.push(format!(
+                    "`{path}` is an empty list, which no token meets; list the values of which one is needed"
+                ));
+                continue;
+            }
+            single => vec![single],
+        };
+        for value in several
+            .iter()
+            .filter(|value| value.is_object() || value.is_array())
+        {
+            problems.push_wrong_value(
+                &path,
+                value,
+                "texts, numbers or booleans, of which one is needed",
+                Disclosure::Shown,
+            );
+        }
+        wanted.push((place, several));
+    }
+    wanted
 }

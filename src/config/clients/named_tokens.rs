@@ -8,13 +8,11 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::claims::check_scopes;
 use crate::annotate::{Pattern, Selection, TokenShare};
 use crate::caller::client_grant::{ClientGrant, Scopes, TokenClaims};
 use crate::config::auth::references::describe_unset;
-use crate::config::keys::read_all::can_be_read;
-use crate::config::keys::text_list::one_or_several;
-use crate::config::problems::{Disclosure, Problems};
+use crate::config::problems::{Disclosure, Problems, can_be_read};
+use crate::config::values::{check_scopes, one_or_several};
 use crate::config::variables::read_variable;
 use crate::transport::http::{AccessOptions, NamedToken, StaticToken};
 

@@ -1,10 +1,5 @@
 //! Settings of what a server shows of itself in production: metrics, traces and the audit log.
 
-pub(crate) mod secret_settings;
-pub(crate) mod shared_state;
-mod trace_variables;
-pub(crate) mod traces;
-
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -12,10 +7,13 @@ use clap::Args;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use self::secret_settings::resolve_secret;
-use self::traces::{TracesConfig, resolve_traces};
+use crate::config::auth::references::resolve_secret;
+use crate::config::observability::traces::{TracesConfig, resolve_traces};
 use crate::config::problems::Problems;
 use crate::observe::audit::writer::{AuditOptions, AuditTarget};
+
+pub(crate) mod shared_state;
+pub(crate) mod traces;
 
 /// The fewest bytes of a key; less can be guessed.
 const MIN_KEY_BYTES: usize = 16;

@@ -9,8 +9,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::secret_settings::resolve_secret;
-use crate::config::auth::references::parse_secret;
+use crate::config::auth::references::{parse_secret, resolve_secret};
 use crate::config::problems::Problems;
 use crate::config::upstream::read_authorities;
 use crate::shared_state::keys::StateKeys;

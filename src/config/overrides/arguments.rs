@@ -6,11 +6,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
 
-use super::Validation;
-use crate::config::forward::read_client_header;
-use crate::config::keys::claim::check_claim;
-use crate::config::keys::read_all::read_all;
-use crate::config::problems::{Disclosure, Problems, join_path};
+use crate::config::headers::read_client_header;
+use crate::config::overrides::Validation;
+use crate::config::problems::{Disclosure, Problems, join_path, read_all};
+use crate::config::values::check_claim;
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
 use crate::spec::pointer::unescaped_token;

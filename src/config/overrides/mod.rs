@@ -1,10 +1,6 @@
 //! The rules of `overrides` in the configuration file. Any part of a rule that cannot be read is an
 //! error: a rule that is read in part would protect less than intended.
 
-mod arguments;
-mod response;
-mod wait;
-
 use http::HeaderMap;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -14,13 +10,16 @@ use crate::annotate::names::is_sayable;
 use crate::annotate::overrides::{ExpectedType, OverrideProblem, OverrideProblemKind};
 use crate::annotate::selection::PatternField;
 use crate::annotate::{DescriptionDetail, Override, Pattern, Rule};
-use crate::config::keys::read_all::read_all;
-use crate::config::problems::{Disclosure, Problems, join_path};
+use crate::config::problems::{Disclosure, Problems, join_path, read_all};
 use crate::config::transport::Transport;
 use crate::credentials::forward::Forwarding;
 use crate::spec::Location;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
 use crate::spec::paging::MAX_COLLECTED_PAGES;
+
+mod arguments;
+mod response;
+mod wait;
 
 const MATCH_KEYS: [(&str, PatternField); 4] = [
     ("operation", PatternField::Operation),

@@ -7,9 +7,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use serde_json::Value;
 
-use super::arguments::read_target;
-use crate::config::keys::read_all::read_all;
-use crate::config::problems::{Disclosure, Problems, join_path};
+use crate::config::overrides::arguments::read_target;
+use crate::config::problems::{Disclosure, Problems, join_path, read_all};
 use crate::spec::Location;
 use crate::spec::operation::rules::{
     ArgumentTarget, FieldValues, NamedRead, ResultPlace, StatusPlace, WaitRule, WaitSettings,

@@ -4,7 +4,7 @@
 //!
 //! - `SourceReader` in `spec/document/source.rs`: it alone reads documents, overlays and the files
 //!   that references lead to.
-//! - A setting of it: a field of `DocumentSettings` in `config/apis/documents.rs`, which
+//! - A setting of it: a field of `DocumentSettings` in `config/documents.rs`, which
 //!   `resolve_document` checks and `reader` hands over.
 //!
 //! The message for a file that does not exist.

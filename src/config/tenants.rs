@@ -5,15 +5,12 @@ use std::collections::BTreeMap;
 
 use http::HeaderMap;
 
-use super::settings::TenantSettings;
-use crate::config::auth::resolve_auth;
-use crate::config::forward::read_client_header;
-use crate::config::keys::claim::check_claim;
-use crate::config::problems::Problems;
-use crate::config::problems::join_path;
-use crate::config::settings::ApiSettings;
-use crate::config::transport::Transport;
-use crate::config::urls::read_base_url;
+use super::auth::resolve_auth;
+use super::headers::read_client_header;
+use super::problems::{Problems, join_path};
+use super::settings::{ApiSettings, TenantSettings};
+use super::transport::Transport;
+use super::values::{check_claim, read_base_url};
 use crate::credentials::values::Credentials;
 use crate::proxy::{TenantEntry, TenantOptions, TenantSource};
 use crate::text;

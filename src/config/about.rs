@@ -10,10 +10,10 @@ use quick_xml::events::Event;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::problems::Problems;
 use crate::api::about::{
     About, AboutIcon, MAX_INSTRUCTIONS_BYTES, MAX_SUMMARY_BYTES, MAX_TITLE_BYTES,
 };
-use crate::config::problems::Problems;
 use crate::spec::Source;
 use crate::text::{clean, one_line};
 

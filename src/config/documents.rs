@@ -6,9 +6,9 @@ use http::header::HeaderMap;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::headers::{read_headers, warn_about_missing_scheme};
+use super::problems::Problems;
 use crate::api::about::ApiName;
-use crate::config::headers::{read_headers, warn_about_missing_scheme};
-use crate::config::problems::Problems;
 use crate::outbound::HttpClient;
 use crate::spec::{ExternalReferences, Source, SourceReader};
 
