@@ -21,7 +21,7 @@ use crate::mcp::McpServer;
 use crate::outbound::{self, OutboundOptions};
 use crate::proxy::waiting::handle::seal_handles_with;
 use crate::spec::Source;
-use crate::transport::http::page::PageOptions;
+use crate::transport::http::page::{PageKind, PageOptions};
 use crate::transport::http::{self, HttpOptions};
 use crate::transport::stdio;
 use crate::{fd_limit, observe};
@@ -198,7 +198,11 @@ async fn serve_http(
     let address = listener.local_addr().map_err(serving_failed)?;
     tracing::info!("listening on {}://{address}/mcp", options.scheme());
     if let Some(page) = options.page_address(address) {
-        tracing::info!("open {page} in a browser to see the tools and how to connect a client");
+        let tools = match options.page.kind {
+            PageKind::Full => "the tools and ",
+            PageKind::Public | PageKind::Off => "",
+        };
+        tracing::info!("open {page} in a browser to see {tools}how to connect a client");
     }
     // The issuer's keys may be behind TLS even if the API is not, and the issuer is not the API.
     let outbound = OutboundOptions {

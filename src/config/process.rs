@@ -155,7 +155,7 @@ pub(crate) fn resolve_approval(
         return asked_by;
     }
     if !access.has_approvers() {
-        problems.push("--confirm-by link needs somebody who may agree: a token with `approve: true` in `auth_tokens`, or `approver_scope` with --oauth-issuer");
+        problems.push("--confirm-by link needs somebody who may agree: in the configuration file, a token with `approve: true` in `auth_tokens`, or `approver_scope` beside `oauth_issuer`");
     }
     let is_local = bind.ip().is_loopback();
     if !is_local && access.public_url.is_none() {

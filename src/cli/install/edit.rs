@@ -2,7 +2,7 @@
 //! the file meanwhile. Claude Code writes its own state file, by its command line.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use super::client_file::{ClientFile, is_own_entry};
@@ -167,7 +167,7 @@ pub(super) fn add_arguments(entry: &ClientEntry) -> Vec<String> {
 }
 
 /// The arguments that remove such an entry.
-pub(super) fn remove_arguments(name: &str) -> Vec<String> {
+fn remove_arguments(name: &str) -> Vec<String> {
     ["mcp", "remove", "--scope", "user", name]
         .map(str::to_owned)
         .to_vec()
@@ -179,21 +179,53 @@ pub(super) fn command_line(arguments: &[String]) -> String {
     format!("claude {}", words.join(" "))
 }
 
-/// Runs the command line of Claude Code. The exit code says whether the user declined.
+/// Lets Claude Code make a change of its own state file, by its command line, which refuses a name
+/// that is taken. The exit code says whether the user declined.
 ///
 /// # Errors
-/// An error if there is no such program, or it fails.
-pub(super) fn run_claude(arguments: &[String], mode: InstallMode) -> Result<ExitCode, Failure> {
-    let shown = command_line(arguments);
+/// As [`edit`]; and there is no such program, or it fails.
+pub(super) fn edit_by_claude(
+    place: &ClientPlace,
+    change: EntryChange<'_>,
+    mode: InstallMode,
+    force: bool,
+) -> Result<ExitCode, Failure> {
+    let client = KnownClient::ClaudeCode;
+    let mut commands = Vec::new();
+    // A file that cannot be read here is left to Claude Code.
+    let file = ClientFile::read(place, client).ok();
+    if let Some(file) = &file {
+        if edited(file, place, client, change, force)?.is_none() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let EntryChange::Install(entry) = change
+            && file.find(&entry.name)?.is_some()
+        {
+            commands.push(remove_arguments(&entry.name));
+        }
+    }
+    commands.push(match change {
+        EntryChange::Install(entry) => add_arguments(entry),
+        EntryChange::Uninstall(name) => remove_arguments(name),
+    });
+    let lines: Vec<String> = commands.iter().map(|words| command_line(words)).collect();
+    let shown = lines.join(" && ");
     let Some(program) = claude() else {
         return Err(Failure::setting(format!(
-            "Claude Code's state file is written by its own command, and there is no `claude` on PATH that can be started without a shell; where it is, run: {shown}"
+            "Claude Code changes its file by its own command, and there is no program `claude` on the PATH; run this where it is: {shown}"
         )));
     };
     if mode != InstallMode::Write && !agrees(&format!("Run {shown}?"))? {
         return Ok(ExitCode::FAILURE);
     }
-    let status = Command::new(&program)
+    for arguments in commands {
+        run(&program, &arguments)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run(program: &Path, arguments: &[String]) -> Result<(), Failure> {
+    let status = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(std::io::stderr())
@@ -202,13 +234,12 @@ pub(super) fn run_claude(arguments: &[String], mode: InstallMode) -> Result<Exit
             Failure::Io(format!("`{}` cannot be started", program.display()), error)
         })?;
     if status.success() {
-        Ok(ExitCode::SUCCESS)
-    } else {
-        Err(Failure::setting(format!(
-            "`{}` failed; correct what its output above reports, and try again",
-            program.display()
-        )))
+        return Ok(());
     }
+    Err(Failure::setting(format!(
+        "`{}` failed; correct what its output above reports, and try again",
+        program.display()
+    )))
 }
 
 /// A batch file would need its arguments quoted for a shell, and is not started.

@@ -136,18 +136,13 @@ pub(crate) async fn run(
         output::print_remark(&format!("note: {why}"));
         return print_entry(&entry, client, &place, &command.target);
     }
+    let (change, force) = (EntryChange::Install(&entry), command.target.force);
     if command.target.is_state_file_of_claude_code(client) {
-        return edit::run_claude(&edit::add_arguments(&entry), mode);
+        return edit::edit_by_claude(&place, change, mode, force);
     }
     command.target.require_home(&place)?;
     remark_alternative(&place);
-    edit(
-        &place,
-        client,
-        EntryChange::Install(&entry),
-        mode,
-        command.target.force,
-    )
+    edit(&place, client, change, mode, force)
 }
 
 fn url_entry(
@@ -346,9 +341,9 @@ pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure>
         None => only_own_entry(&place, client)?,
     };
     let name = name.as_str();
-    let mode = mode(false, target.write);
+    let (change, mode) = (EntryChange::Uninstall(name), mode(false, target.write));
     if target.is_state_file_of_claude_code(client) {
-        return edit::run_claude(&edit::remove_arguments(name), mode);
+        return edit::edit_by_claude(&place, change, mode, target.force);
     }
     if let Some(why) = target.print_only(client, &place) {
         return Err(Failure::setting(format!(
@@ -356,13 +351,7 @@ pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure>
             place.file.display()
         )));
     }
-    edit(
-        &place,
-        client,
-        EntryChange::Uninstall(name),
-        mode,
-        target.force,
-    )
+    edit(&place, client, change, mode, target.force)
 }
 
 /// The name of the only entry of a client's file that `install` wrote.

@@ -58,7 +58,8 @@ pub(crate) fn describe_unset(name: &str) -> String {
         Ok(value) if value.is_empty() => {
             format!("the variable `{name}` is empty")
         }
-        _ => format!("{} is not set, or is not valid UTF-8", called(name)),
+        Err(std::env::VarError::NotUnicode(_)) => format!("{} is not valid UTF-8", called(name)),
+        _ => format!("{} is not set", called(name)),
     }
 }
 

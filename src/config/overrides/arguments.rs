@@ -214,7 +214,7 @@ fn read_variable(name: &str) -> Result<SecretString, String> {
             name.escape_debug()
         )),
         Err(_) => Err(format!(
-            "the environment variable `{}` is not set, or is not UTF-8",
+            "the environment variable `{}` is not set, or is not valid UTF-8",
             name.escape_debug()
         )),
     }

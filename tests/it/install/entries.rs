@@ -690,6 +690,44 @@ fn claude_code_writes_its_own_state_file() {
         "{called}"
     );
     assert_eq!(read(&state), "{\"numStartups\": 7}");
+
+    // A name that is taken is refused by `claude mcp add-json`.
+    let entry = called.rsplit_once("<petstore><").unwrap().1;
+    let entry = entry.strip_suffix('>').unwrap();
+    let install = |more: &[&str]| {
+        let _ = std::fs::remove_file(home.path("called"));
+        let spec = petstore();
+        let mut arguments = vec!["install", "--client", "claude-code", "--spec", &spec];
+        arguments.extend_from_slice(more);
+        arguments.push("--write");
+        let output = home.run(&arguments, &[("PATH", path.as_str())]);
+        (output.status.code(), stderr(&output))
+    };
+    home.write(
+        ".claude.json",
+        &format!(r#"{{"mcpServers": {{"petstore": {entry}}}}}"#),
+    );
+    let (code, words) = install(&[]);
+    assert_eq!(code, Some(0), "{words}");
+    assert!(words.contains("`petstore` is already in"), "{words}");
+    assert!(!home.path("called").exists());
+    home.write(
+        "bin/claude",
+        "#!/bin/sh\nprintf '%s ' \"$2\" >> \"$HOME/called\"\n",
+    );
+    let (code, words) = install(&["--read-only"]);
+    assert_eq!(code, Some(0), "{words}");
+    assert_eq!(read(&home.path("called")), "remove add-json ");
+    home.write(
+        ".claude.json",
+        r#"{"mcpServers": {"petstore": {"command": "other"}}}"#,
+    );
+    let (code, words) = install(&[]);
+    assert_eq!(code, Some(2), "{words}");
+    assert!(words.contains("--force replaces it"), "{words}");
+    assert!(!home.path("called").exists());
+    assert_eq!(install(&["--force"]).0, Some(0));
+    assert_eq!(read(&home.path("called")), "remove add-json ");
 }
 
 #[test]

@@ -68,6 +68,6 @@ else {
   if (settings.title) name(settings.title);
   showConnect(true);
   $("token-form").hidden = !settings.auth || settings.page !== "full";
-  if (settings.auth && settings.page !== "full") $("sign-in").append(" This page lists no tools; with --page full, it has a field for a token.");
+  if (settings.auth && settings.page !== "full") $("sign-in").append(" This page lists no tools. With page: full in the configuration file, it has a field for a token.");
 }
 $("token-form").addEventListener("submit", event => { event.preventDefault(); token = $("token").value.trim(); load(); });
