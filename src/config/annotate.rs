@@ -1,4 +1,5 @@
-//! Settings of how tools look: names, selection, size limits, and the sources of hints and words.
+//! Settings of how tools look (names, selection, size limits, and the sources of hints and words), how
+//! they are listed, and which calls are confirmed.
 
 use super::problems::Problems;
 use super::settings::{ApiSettings, ResponseFilter};

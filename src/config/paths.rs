@@ -1,7 +1,8 @@
 //! Paths in settings. Those of the configuration file are relative to its folder, those of a flag
 //! or a variable to the working directory.
 
-use std::path::Path;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
 
 use clap::Command;
 use serde_json::{Map, Value};
@@ -10,7 +11,13 @@ use crate::spec::Source;
 
 /// Keys of the file that are not flags, and hold paths under the keys `file`, `icon` and
 /// `client_certificate`.
-const NESTED: [&str; 4] = ["about", "auth", "auth_tokens", "tenants"];
+const NESTED: [&str; 3] = ["about", "auth", "tenants"];
+
+/// Parses the value of a flag or a variable that is a path. clap refuses one that is not UTF-8, which
+/// the map of settings could not hold.
+pub(crate) fn utf8_path(text: &str) -> Result<PathBuf, Infallible> {
+    text.parse()
+}
 
 /// Makes the paths of a file's settings absolute, which are relative to `folder`; `command` has the
 /// settings as flags, whose value names say which of them are paths.
@@ -24,6 +31,14 @@ pub(crate) fn make_paths_absolute(
             for api in value.as_object_mut().into_iter().flat_map(Map::values_mut) {
                 if let Value::Object(api) = api {
                     make_paths_absolute(api, folder, command);
+                }
+            }
+        } else if key == "auth_tokens" {
+            let tokens = value.as_array_mut().into_iter().flatten();
+            for (key, member) in tokens.filter_map(Value::as_object_mut).flatten() {
+                // A claim may be called `file`.
+                if key != "claims" {
+                    make_member_absolute(key, member, folder);
                 }
             }
         } else if NESTED.contains(&key.as_str()) {
@@ -43,16 +58,19 @@ fn make_nested_absolute(value: &mut Value, folder: &Path) {
             .for_each(|item| make_nested_absolute(item, folder)),
         Value::Object(members) => {
             for (key, member) in members {
-                match key.as_str() {
-                    "claims" => {}
-                    "file" | "icon" | "client_certificate" if member.is_string() => {
-                        make_value_absolute("FILE", member, folder);
-                    }
-                    _ => make_nested_absolute(member, folder),
-                }
+                make_member_absolute(key, member, folder);
             }
         }
         _ => {}
+    }
+}
+
+fn make_member_absolute(key: &str, member: &mut Value, folder: &Path) {
+    match key {
+        "file" | "icon" | "client_certificate" if member.is_string() => {
+            make_value_absolute("FILE", member, folder);
+        }
+        _ => make_nested_absolute(member, folder),
     }
 }
 

@@ -222,7 +222,7 @@ pub(crate) struct ApiSettings {
     pub max_response_bytes: Option<usize>,
 
     /// A folder with files that calls may send by naming their `path`, instead of giving base64
-    #[arg(long, value_name = "DIR", help_heading = "Calls")]
+    #[arg(long, value_name = "DIR", help_heading = "Calls", value_parser = crate::config::paths::utf8_path)]
     pub allow_file_args: Option<PathBuf>,
 
     /// Offer an argument with which the model selects parts of a JSON reply [default: off]

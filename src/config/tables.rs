@@ -148,8 +148,10 @@ where
         }
     }
     let is_given = |key: &str| {
-        map.get(key)
-            .is_some_and(|value| *value != Value::Bool(false))
+        map.get(key).is_some_and(|value| match value {
+            Value::String(text) => !text.trim().is_empty(),
+            value => *value != Value::Bool(false),
+        })
     };
     for (key, needed, which) in NEEDS {
         if is_given(key) && !needed.iter().any(|needed| is_given(needed)) {

@@ -25,16 +25,15 @@ pub(crate) struct UpstreamSettings {
         long,
         value_delimiter = ',',
         value_name = "FILE",
-        help_heading = "Upstream"
-    )]
+        help_heading = "Upstream", value_parser = crate::config::paths::utf8_path)]
     pub ca_cert: Vec<PathBuf>,
 
     /// A PEM file with the client certificate for the API, and its chain
-    #[arg(long, hide = true, value_name = "FILE", help_heading = "Upstream")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "Upstream", value_parser = crate::config::paths::utf8_path)]
     pub client_cert: Option<PathBuf>,
 
     /// A PEM file with the key of that certificate [default: the file of the certificate]
-    #[arg(long, hide = true, value_name = "FILE", help_heading = "Upstream")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "Upstream", value_parser = crate::config::paths::utf8_path)]
     pub client_key: Option<PathBuf>,
 
     /// Do not check the API's certificate: an attacker on the network can then read and change

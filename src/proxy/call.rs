@@ -3,8 +3,8 @@
 //! result. What asks several times, for pages or for a status, is a loop over `ask`.
 //!
 //! The request is built in `ask`, once for each attempt, because a body may consist of open files.
-//! `clean` builds it to compare it with a link to the next page, and `finish` to name embedded bytes
-//! by its path.
+//! `clean` builds it to compare it with a link to the next page, `finish` to name files and embedded
+//! bytes by its path, and a wait to compare it with the URL of a status.
 //!
 //! # Changing when a request is sent again
 //!

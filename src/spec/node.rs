@@ -1,10 +1,8 @@
 //! A JSON value inside a document's text, read only as deep as it is asked for.
 //!
 //! The text was checked to be JSON once, when the document was loaded; from there on a value is a
-//! slice of it, with its offset. Opening an object of a document costs as much as it has members,
-//! however long they are, and no copy; what is never opened costs nothing.
-//!
-//! Position of a value in the text of a document, by which it can be opened again without a borrow.
+//! slice of it, with its offset. Opening an object of a document passes over the long objects and
+//! arrays in it, and copies nothing; what is never opened costs nothing.
 
 use std::borrow::Cow;
 

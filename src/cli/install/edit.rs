@@ -5,6 +5,8 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use serde_json::Value;
+
 use super::client_file::{ClientFile, is_own_entry};
 use super::entry::ClientEntry;
 use super::place::ClientPlace;
@@ -160,10 +162,20 @@ pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
 
 /// The arguments that add an entry for all projects of the user.
 pub(super) fn add_arguments(entry: &ClientEntry) -> Vec<String> {
-    let value = entry.value(KnownClient::ClaudeCode).to_string();
-    ["mcp", "add-json", "--scope", "user", &entry.name, &value]
-        .map(str::to_owned)
-        .to_vec()
+    add_json_arguments(&entry.name, &entry.value(KnownClient::ClaudeCode))
+}
+
+fn add_json_arguments(name: &str, value: &Value) -> Vec<String> {
+    [
+        "mcp",
+        "add-json",
+        "--scope",
+        "user",
+        name,
+        &value.to_string(),
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
 /// The arguments that remove such an entry.
@@ -191,24 +203,32 @@ pub(super) fn edit_by_claude(
     force: bool,
 ) -> Result<ExitCode, Failure> {
     let client = KnownClient::ClaudeCode;
-    let mut commands = Vec::new();
+    let name = match change {
+        EntryChange::Install(entry) => entry.name.as_str(),
+        EntryChange::Uninstall(name) => name,
+    };
     // A file that cannot be read here is left to Claude Code.
-    let file = ClientFile::read(place, client).ok();
-    if let Some(file) = &file {
-        if edited(file, place, client, change, force)?.is_none() {
+    let mut before = None;
+    if let Ok(file) = ClientFile::read(place, client)
+        && let Ok(found) = file.find(name)
+    {
+        if edited(&file, place, client, change, force)?.is_none() {
             return Ok(ExitCode::SUCCESS);
         }
-        if let EntryChange::Install(entry) = change
-            && file.find(&entry.name)?.is_some()
-        {
-            commands.push(remove_arguments(&entry.name));
-        }
+        before = found;
     }
-    commands.push(match change {
-        EntryChange::Install(entry) => add_arguments(entry),
-        EntryChange::Uninstall(name) => remove_arguments(name),
-    });
-    let lines: Vec<String> = commands.iter().map(|words| command_line(words)).collect();
+    let (removal, addition) = match change {
+        EntryChange::Install(entry) => (
+            before.as_ref().map(|_| remove_arguments(name)),
+            Some(add_arguments(entry)),
+        ),
+        EntryChange::Uninstall(_) => (Some(remove_arguments(name)), None),
+    };
+    let lines: Vec<String> = removal
+        .iter()
+        .chain(&addition)
+        .map(|words| command_line(words))
+        .collect();
     let shown = lines.join(" && ");
     let Some(program) = claude() else {
         return Err(Failure::setting(format!(
@@ -218,10 +238,19 @@ pub(super) fn edit_by_claude(
     if mode != InstallMode::Write && !agrees(&format!("Run {shown}?"))? {
         return Ok(ExitCode::FAILURE);
     }
-    for arguments in commands {
-        run(&program, &arguments)?;
+    if let Some(arguments) = &removal {
+        run(&program, arguments)?;
     }
-    Ok(ExitCode::SUCCESS)
+    let Some(arguments) = &addition else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let added = run(&program, arguments);
+    if let (Err(_), Some(before)) = (&added, &before) {
+        let is_back = run(&program, &add_json_arguments(name, before)).is_ok();
+        let state = if is_back { "is back" } else { "is lost" };
+        output::print_remark(&format!("the entry `{name}` that was there {state}"));
+    }
+    added.map(|()| ExitCode::SUCCESS)
 }
 
 fn run(program: &Path, arguments: &[String]) -> Result<(), Failure> {

@@ -50,7 +50,7 @@ pub(crate) struct CredentialSettings {
     /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start
     /// and for other processes, and those of `openapi-mcp login` [default: for logins over stdio,
     /// `openapi-mcp/tokens.json` in the system's folder for state]
-    #[arg(long, hide = true, value_name = "FILE", help_heading = "Credentials")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "Credentials", value_parser = crate::config::paths::utf8_path)]
     pub token_store: Option<PathBuf>,
 }
 

@@ -42,8 +42,7 @@ pub(crate) struct AccessSettings {
         long,
         value_delimiter = ',',
         value_name = "FILE",
-        help_heading = "Authentication"
-    )]
+        help_heading = "Authentication", value_parser = crate::config::paths::utf8_path)]
     pub auth_token_file: Vec<PathBuf>,
 
     /// Static tokens with a name and their own share of the tools. Only in the configuration file.
@@ -101,11 +100,11 @@ pub(crate) struct AccessSettings {
     pub scopes: ScopeSettings,
 
     /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
-    #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP", value_parser = crate::config::paths::utf8_path)]
     pub tls_cert: Option<PathBuf>,
 
     /// A PEM file with the private key of that certificate
-    #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP", value_parser = crate::config::paths::utf8_path)]
     pub tls_key: Option<PathBuf>,
 
     /// The maximum number of connections at the same time; further ones wait to be accepted
@@ -314,8 +313,7 @@ pub(crate) struct IntrospectionSettings {
         long,
         hide = true,
         value_name = "FILE",
-        help_heading = "Authentication"
-    )]
+        help_heading = "Authentication", value_parser = crate::config::paths::utf8_path)]
     pub oauth_client_secret_file: Option<PathBuf>,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct ObservabilitySettings {
 
     /// Append a line of JSON for every call to this file; - is standard output, with --transport
     /// http
-    #[arg(long, value_name = "FILE|-", help_heading = "Operations")]
+    #[arg(long, value_name = "FILE|-", help_heading = "Operations", value_parser = crate::config::paths::utf8_path)]
     pub audit_log: Option<PathBuf>,
 
     /// An environment variable with the key of the hashes in the audit log [default: a random key]
@@ -42,7 +42,7 @@ pub(crate) struct ObservabilitySettings {
     pub audit_key_env: Option<String>,
 
     /// A file with the key of the hashes in the audit log
-    #[arg(long, hide = true, value_name = "FILE", help_heading = "Operations")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "Operations", value_parser = crate::config::paths::utf8_path)]
     pub audit_key_file: Option<PathBuf>,
 
     /// Write a line to the audit log before each call is made, and refuse the call if that fails

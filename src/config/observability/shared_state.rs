@@ -35,7 +35,7 @@ pub(crate) struct SharedStateSettings {
     pub shared_state_password_env: Option<String>,
 
     /// A file with the password for that server
-    #[arg(long, value_name = "FILE", help_heading = "Operations")]
+    #[arg(long, value_name = "FILE", help_heading = "Operations", value_parser = crate::config::paths::utf8_path)]
     pub shared_state_password_file: Option<PathBuf>,
 
     /// Seconds for a request to that server that a call waits for, before it goes on without: 0.001
@@ -49,7 +49,7 @@ pub(crate) struct SharedStateSettings {
     pub state_key_env: Option<String>,
 
     /// A file with that key
-    #[arg(long, value_name = "FILE", help_heading = "Operations")]
+    #[arg(long, value_name = "FILE", help_heading = "Operations", value_parser = crate::config::paths::utf8_path)]
     pub state_key_file: Option<PathBuf>,
 }
 

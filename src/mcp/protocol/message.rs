@@ -302,6 +302,10 @@ impl<'t> Members<'t> {
         if !json::is_plain(text.as_bytes()) {
             return Err(RESERVED);
         }
+        // An escape may stand for no character, in a key as well.
+        if text.contains("\\u") {
+            value_of(Node::new(text))?;
+        }
         let is_valid = self.jsonrpc.and_then(Node::string).as_deref() == Some("2.0");
         if self.is_repeated {
             return Err(REPEATED);

@@ -141,6 +141,11 @@ mod tests {
                 -32600,
             ),
             (deep.as_str(), json!("d"), -32600),
+            (
+                r#"{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"arguments":{"\ud800":1}}}"#,
+                json!(6),
+                -32600,
+            ),
         ] {
             assert_eq!(refused(text), Some((id, json!(code))), "{text}");
         }

@@ -9,7 +9,7 @@
 //!   `observe/metrics/mod.rs`; `count` is called where it happens.
 //! - Anything else is a field of `Metrics` there, its name in `new` and a method. A gauge of an
 //!   upstream is in `observe/metrics/gauges.rs`.
-//! - `begin_at_zero` lists the label values that exist from the start.
+//! - The last member of its row of `COUNTED` lists the label values that exist from the start.
 //! - A row in `docs/reference/metrics.md`, and in `METRICS` in `tests/it/http/metrics.rs`.
 
 pub(crate) mod gauges;

@@ -7,8 +7,8 @@
 //!   default of `explode`.
 //! - If Swagger 2.0 has it as a `collectionFormat`: `collection_style` in
 //!   `spec/operation/swagger2.rs`.
-//! - Its text in `proxy/request/style.rs`. Query pairs and cookies are made in
-//!   `proxy/request/mod.rs`.
+//! - Its text in `proxy/request/style.rs`. Query pairs and cookies are made by
+//!   `query_pairs` and `cookie` in `proxy/request/parameters.rs`.
 //! - A row in `tests/cases/call/parameters.yaml`.
 
 pub(crate) mod body;

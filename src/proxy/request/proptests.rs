@@ -1,5 +1,5 @@
-//! Properties of every request, for all arguments: each value can be read back, and no part of a
-//! value becomes anything but a value.
+//! Properties of requests: in the styles that can be read back, each value is read back; and for all
+//! arguments, no part of a value becomes anything but a value.
 
 use http::header::COOKIE;
 use percent_encoding::percent_decode_str;

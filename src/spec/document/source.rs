@@ -6,8 +6,6 @@
 //!   that references lead to.
 //! - A setting of it: a field of `DocumentSettings` in `config/documents.rs`, which
 //!   `resolve_document` checks and `reader` hands over.
-//!
-//! The message for a file that does not exist.
 
 use std::fmt;
 use std::io::{Error, ErrorKind, Read};

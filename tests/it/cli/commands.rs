@@ -445,3 +445,25 @@ fn a_server_of_the_document_and_its_variables_can_be_chosen() {
     );
     assert!(line(&["server: 4"]).contains("no server number 4"));
 }
+
+/// Settings are put together as JSON, which holds no other path.
+#[cfg(unix)]
+#[test]
+fn a_path_that_is_not_utf_8_is_refused_and_takes_no_other_setting_with_it() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let odd = std::ffi::OsString::from_vec(b"/srv/caf\xe9".to_vec());
+    for flag in [
+        "--ca-cert",
+        "--allow-file-args",
+        "--auth-token-file",
+        "--audit-log",
+        "--state-key-file",
+    ] {
+        let output = command(&["serve", "--spec", &petstore(), "--read-only", flag])
+            .arg(&odd)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flag}");
+        assert!(stderr(&output).contains("UTF-8"), "{}", stderr(&output));
+    }
+}

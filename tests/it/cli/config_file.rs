@@ -56,7 +56,7 @@ fn whatever_the_file_names_is_relative_to_its_folder_and_whatever_a_flag_names_t
     let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let config = folder.path().join("mcp.yaml").display().to_string();
     let settings = "spec: api.yaml\ntransport: http\nca_cert: [ca.pem]\nclient_cert: client.pem\nclient_key: client.key
-auth: {one: {file: one.secret}, two: {username: {env: PATH}, password: {file: two.secret}}}
+auth: {one: {file: one.secret}, two: {username: {env: PATH}, password: {file: two.secret}}, claims: {file: three.secret}}
 auth_token_file: [tokens]\ntls_cert: tls.pem\ntls_key: tls.key\nallow_file_args: uploads\n";
     std::fs::write(&config, settings).unwrap();
     let run_in_elsewhere = |args: &[&str]| {
@@ -72,6 +72,7 @@ auth_token_file: [tokens]\ntls_cert: tls.pem\ntls_key: tls.key\nallow_file_args:
         "client.key",
         "one.secret",
         "two.secret",
+        "three.secret",
         "tokens",
         "tls.pem",
         "uploads",

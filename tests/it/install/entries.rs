@@ -703,10 +703,8 @@ fn claude_code_writes_its_own_state_file() {
         let output = home.run(&arguments, &[("PATH", path.as_str())]);
         (output.status.code(), stderr(&output))
     };
-    home.write(
-        ".claude.json",
-        &format!(r#"{{"mcpServers": {{"petstore": {entry}}}}}"#),
-    );
+    let own_entry = format!(r#"{{"mcpServers": {{"petstore": {entry}}}}}"#);
+    home.write(".claude.json", &own_entry);
     let (code, words) = install(&[]);
     assert_eq!(code, Some(0), "{words}");
     assert!(words.contains("`petstore` is already in"), "{words}");
@@ -728,6 +726,18 @@ fn claude_code_writes_its_own_state_file() {
     assert!(!home.path("called").exists());
     assert_eq!(install(&["--force"]).0, Some(0));
     assert_eq!(read(&home.path("called")), "remove add-json ");
+
+    // What is there stays, if the new entry is refused.
+    let words = "#!/bin/sh\nprintf '%s ' \"$2\" >> \"$HOME/called\"\ncase $* in *read-only*) exit 1;; esac\n";
+    home.write("bin/claude", words);
+    home.write(".claude.json", &own_entry);
+    let (code, words) = install(&["--read-only"]);
+    assert_eq!(code, Some(2), "{words}");
+    assert!(
+        words.contains("the entry `petstore` that was there is back"),
+        "{words}"
+    );
+    assert_eq!(read(&home.path("called")), "remove add-json add-json ");
 }
 
 #[test]
