@@ -16,11 +16,11 @@
 #[cfg(feature = "otel")]
 mod exporter;
 pub(crate) mod options;
-#[cfg(feature = "otel")]
+mod queue;
 pub(crate) mod span;
 
-use self::exporter::SpanQueue;
 use self::options::{Sampler, TraceOptions};
+use self::queue::SpanQueue;
 use self::span::{FinishedSpan, OpenSpan, SpanKind, SpanPlace, TraceContext};
 use crate::outbound::OutboundOptions;
 
