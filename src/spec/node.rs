@@ -250,7 +250,7 @@ impl<'a> Contents<'a> {
     }
 
     /// Returns true if all members were read, and nothing is behind the last bracket.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.is_over && self.at == self.around.text.len()
     }
 

@@ -84,15 +84,12 @@ pub(crate) enum Arguments {
 
 impl Arguments {
     fn read(node: Node<'_>) -> Result<Self, &'static str> {
-        let Some(members) = node.members() else {
-            return Ok(if is_null(node) {
-                Self::None
-            } else {
-                Self::Malformed
-            });
+        let Some(mut members) = node.members() else {
+            let is_null = value_of(node)? == Value::Null;
+            return Ok(if is_null { Self::None } else { Self::Malformed });
         };
         let mut arguments = JsonObject::new();
-        for (key, node) in members {
+        for (key, node) in members.by_ref() {
             if arguments
                 .insert(key.into_owned(), value_of(node)?)
                 .is_some()
@@ -100,12 +97,11 @@ impl Arguments {
                 return Err(REPEATED);
             }
         }
+        if !members.is_whole() {
+            return Err(NOT_A_REQUEST);
+        }
         Ok(Self::Object(arguments))
     }
-}
-
-fn is_null(node: Node<'_>) -> bool {
-    node.text().trim_end() == "null"
 }
 
 impl Message {
@@ -115,11 +111,17 @@ impl Message {
     /// The answer to a text that is not a message (JSON-RPC 2.0 section 5.1).
     pub(crate) fn read(text: &[u8]) -> Result<Self, Unreadable> {
         let text = std::str::from_utf8(text).unwrap_or_default();
-        if serde_json::from_str::<IgnoredAny>(text).is_err() {
-            return Err(Unreadable::not_json());
-        }
-        let members = Members::read(text).ok_or_else(Unreadable::no_object)?;
-        members.message(text).map_err(|why| members.refusal(why))
+        let members = Members::read(text);
+        let refuse = |why| {
+            let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
+            match &members {
+                _ if !is_json => Unreadable::not_json(),
+                Some(members) => members.refusal(why),
+                None => Unreadable::no_object(),
+            }
+        };
+        let members = members.as_ref().ok_or_else(|| refuse(NOT_A_REQUEST))?;
+        members.message(text).map_err(refuse)
     }
 }
 
@@ -165,12 +167,12 @@ impl Method {
 impl RequestParameters {
     fn read(node: Node<'_>) -> Result<Self, &'static str> {
         let mut parameters = Self::default();
-        let Some(members) = node.members() else {
-            parameters.is_malformed = !is_null(node);
+        let Some(mut members) = node.members() else {
+            parameters.is_malformed = value_of(node)? != Value::Null;
             return Ok(parameters);
         };
         let (mut arguments, mut meta) = (None, None);
-        for (key, node) in members {
+        for (key, node) in members.by_ref() {
             let is_first = match &*key {
                 "name" => parameters.name.replace(value_of(node)?).is_none(),
                 "arguments" => arguments.replace(Arguments::read(node)?).is_none(),
@@ -183,6 +185,9 @@ impl RequestParameters {
             if !is_first {
                 return Err(REPEATED);
             }
+        }
+        if !members.is_whole() {
+            return Err(NOT_A_REQUEST);
         }
         parameters.arguments = arguments.unwrap_or_default();
         match meta.unwrap_or_default() {
@@ -263,14 +268,20 @@ struct Members<'t> {
     error: Option<Node<'t>>,
     /// True if any member is there twice: another reader might take the other one.
     is_repeated: bool,
+    /// False if an unknown member or the end is not JSON.
+    is_json: bool,
 }
 
 impl<'t> Members<'t> {
     /// The members of a JSON text; `None` if it is not an object.
     fn read(text: &'t str) -> Option<Self> {
-        let mut members = Self::default();
+        let mut members = Self {
+            is_json: true,
+            ..Self::default()
+        };
         let mut unknown = HashSet::default();
-        for (key, node) in Node::new(text).members()? {
+        let mut contents = Node::new(text).members()?;
+        for (key, node) in contents.by_ref() {
             let known = match &*key {
                 "jsonrpc" => &mut members.jsonrpc,
                 "id" => &mut members.id,
@@ -279,6 +290,7 @@ impl<'t> Members<'t> {
                 "result" => &mut members.result,
                 "error" => &mut members.error,
                 _ => {
+                    members.is_json &= serde_json::from_str::<IgnoredAny>(node.text()).is_ok();
                     members.is_repeated |= !unknown.insert(key);
                     continue;
                 }
@@ -291,6 +303,7 @@ impl<'t> Members<'t> {
                 }
             }
         }
+        members.is_json &= contents.is_whole();
         Some(members)
     }
 
@@ -310,7 +323,7 @@ impl<'t> Members<'t> {
         if self.is_repeated {
             return Err(REPEATED);
         }
-        if !is_valid {
+        if !is_valid || !self.is_json {
             return Err(NOT_A_REQUEST);
         }
         let Some(method) = self.method else {
