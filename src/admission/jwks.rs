@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::credentials::tokens::token_endpoint::metadata_urls;
+use crate::credentials::tokens::issuer_metadata::metadata_urls;
 use crate::outbound::HttpClient;
 use crate::outbound::fetch::Fetch;
 use crate::spec::document::source::redacted;

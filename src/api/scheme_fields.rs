@@ -1,8 +1,9 @@
 //! Fields of a security scheme that a user fills in, and the variables in which the server reads
 //! them.
 
+use crate::credentials::credential_part::CredentialPart;
 use crate::credentials::values::{
-    CredentialPart, CredentialPlace, Credentials, RESERVED_SUFFIXES, is_digest, takes_pair,
+    CredentialPlace, Credentials, RESERVED_SUFFIXES, is_digest, takes_pair,
 };
 use crate::spec::{OAuthFlow, SecurityScheme};
 

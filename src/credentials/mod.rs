@@ -14,6 +14,7 @@
 //!   `credentials/authenticator.rs`, which gets the whole request.
 
 pub(crate) mod authenticator;
+pub(crate) mod credential_part;
 pub(crate) mod forward;
 pub(crate) mod login;
 pub(crate) mod resolve;

@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::authenticator::Authenticator;
+use super::credential_part::{CredentialPart, CredentialValues, user_and_password};
 use super::forward::Forwarding;
 use super::signatures::kind::{SIGV4, SignatureKind};
 use super::tokens::access_token::{Grant, TokenRequest};
@@ -19,8 +20,8 @@ use super::tokens::token_exchange::TokenExchange;
 use super::tokens::token_keeper::TokenKeeper;
 use super::tokens::token_source::TokenSource;
 use super::values::{
-    CredentialPart, CredentialPlace, CredentialValues, Credentials, PREFIX, RESERVED_SUFFIXES,
-    is_digest, takes_access_token, takes_pair, user_and_password,
+    CredentialPlace, Credentials, PREFIX, RESERVED_SUFFIXES, is_digest, takes_access_token,
+    takes_pair,
 };
 use crate::credentials::sensitive_header;
 use crate::outbound::request::{Keep, percent_encode};

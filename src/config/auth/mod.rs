@@ -15,8 +15,9 @@ use crate::config::auth::settings::{
 use crate::config::problems::{Problems, join_path};
 use crate::config::values::{UrlForm, plain_url};
 use crate::config::variables::counts_as_unset;
+use crate::credentials::credential_part::CredentialPart;
 use crate::credentials::tokens::token_store::TokenStore;
-use crate::credentials::values::{CredentialPart, Credentials, PREFIX, RESERVED_SUFFIXES};
+use crate::credentials::values::{Credentials, PREFIX, RESERVED_SUFFIXES};
 use crate::shared_state::keys::StateKeys;
 
 pub(crate) mod oauth_client;

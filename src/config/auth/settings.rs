@@ -16,9 +16,9 @@ use crate::config::auth::signature::SignatureSettings;
 use crate::config::problems::{Problems, join_path};
 use crate::config::tables::to_map;
 use crate::config::values::one_or_several;
+use crate::credentials::credential_part::{CredentialPart, CredentialValues};
 use crate::credentials::signatures::aws::AwsSignature;
 use crate::credentials::tokens::oauth_client::GrantKind;
-use crate::credentials::values::{CredentialPart, CredentialValues};
 use crate::spec::operation::server;
 
 /// Settings of credentials.

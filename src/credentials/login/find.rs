@@ -6,14 +6,13 @@ use std::collections::BTreeSet;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{Login, LoginEndpoints};
+use crate::credentials::credential_part::CredentialPart;
 use crate::credentials::scheme::{SchemeResolver, url_of};
 use crate::credentials::tokens::oauth_client::Endpoint;
 use crate::credentials::tokens::stored_token::TokenOwner;
 use crate::credentials::tokens::token_endpoint::TokenEndpoint;
 use crate::credentials::tokens::token_source::TokenSource;
-use crate::credentials::values::{
-    CredentialPart, CredentialPlace, Credentials, OauthClientOptions,
-};
+use crate::credentials::values::{CredentialPlace, Credentials, OauthClientOptions};
 use crate::outbound::is_encrypted_or_local;
 use crate::spec::{ConsentUrls, OAuthFlow, SecurityScheme};
 use crate::text::{one_line, truncate};

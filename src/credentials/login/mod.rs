@@ -22,9 +22,10 @@ use self::authorization::{
     next_interval,
 };
 use super::tokens::access_token::{Grant, Granted, TokenRequest, seconds};
+use super::tokens::issuer_metadata::IssuerMetadata;
 use super::tokens::oauth_client::exposed;
 use super::tokens::stored_token::{LoginFacts, StoredToken, TokenOwner};
-use super::tokens::token_endpoint::{IssuerMetadata, TokenEndpoint, TokenRefusal};
+use super::tokens::token_endpoint::{TokenEndpoint, TokenRefusal};
 use super::tokens::token_keeper::TokenKeeper;
 use super::tokens::token_source::TokenSource;
 use super::tokens::token_store::TokenStore;

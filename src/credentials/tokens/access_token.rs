@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use url::form_urlencoded;
 
+use crate::credentials::credential_part::{CredentialPart, CredentialValues};
 use crate::credentials::sensitive_header;
-use crate::credentials::values::{CredentialPart, CredentialValues};
 use crate::outbound::fetch::Fetched;
 use crate::redact::Redactor;
 use crate::spec::media_type::{content_type, essence};

@@ -1,6 +1,7 @@
 //! Access tokens: grants, the endpoints that give tokens, and where tokens are kept.
 
 pub(crate) mod access_token;
+pub(crate) mod issuer_metadata;
 pub(crate) mod oauth_client;
 pub(crate) mod stored_token;
 pub(crate) mod token_endpoint;

@@ -18,6 +18,7 @@ pub(crate) mod discovery;
 pub(crate) mod error;
 pub(crate) mod external;
 pub(crate) mod file;
+mod missing_file;
 pub(crate) mod overlay;
 pub(crate) mod positions;
 pub(crate) mod reference;

@@ -8,8 +8,8 @@
 //!   `resolve_document` checks and `reader` hands over.
 
 use std::fmt;
-use std::io::{Error, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -19,10 +19,10 @@ use http::header::{
 use thiserror::Error;
 use url::Url;
 
+use super::missing_file::explain_missing;
 use super::web_page::{MAX_PAGE_BYTES, asks_for_password, is_login_address, is_web_page};
 use crate::outbound::fetch::BodyError;
 use crate::outbound::{self, HttpClient, HttpError};
-use crate::text::one_line;
 
 /// The most bytes of a document, and of each overlay and each file that it refers to.
 const MAX_SPEC_BYTES: usize = 128 << 20;
@@ -544,40 +544,6 @@ pub(crate) fn redacted(url: &Url) -> String {
     }
     url.set_fragment(None);
     url.to_string()
-}
-
-/// Adds to the error of a missing file the URL that it may be, or else the path that was looked for.
-pub(super) fn explain_missing(path: &Path, error: Error) -> Error {
-    if error.kind() != ErrorKind::NotFound {
-        return error;
-    }
-    let hint = address(path)
-        .map(|meant| format!("did you mean `{meant}`?"))
-        .or_else(|| whole_path(path).filter(|_| path.is_relative()));
-    match hint {
-        Some(hint) => Error::new(ErrorKind::NotFound, format!("{error}; {hint}")),
-        None => error,
-    }
-}
-
-/// The URL that is meant by `localhost:8000/openapi.json`.
-fn address(path: &Path) -> Option<String> {
-    let text = path.to_str()?;
-    let (host, port) = text.split('/').next()?.rsplit_once(':')?;
-    let is_host = !host.is_empty()
-        && host
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
-    (is_host && port.parse::<u16>().is_ok()).then(|| one_line(&format!("http://{text}")))
-}
-
-/// The whole path: a client often starts its servers in another folder than its user is in.
-fn whole_path(path: &Path) -> Option<String> {
-    let whole = std::path::absolute(path).ok()?;
-    Some(format!(
-        "it was looked for at `{}`",
-        one_line(&whole.display().to_string())
-    ))
 }
 
 #[cfg(test)]

@@ -4,31 +4,29 @@
 //! endpoint issues for some time.
 
 pub(crate) mod access_keys;
+mod issued_keys;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use aws_sigv4::http_request::{
     PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings,
     UriPathNormalizationMode, sign,
 };
 use aws_sigv4::sign::v4;
-use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, Shared};
 use http::StatusCode;
 use http::header::{DATE, HeaderMap};
-use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
-use tokio::time::timeout;
 use url::Url;
 
 use self::access_keys::{AccessKeys, KeyEndpoint};
+use self::issued_keys::{IssuedKeys, PresentKeys};
 use super::kind::SIGV4;
 use crate::call_error::CallError;
 use crate::credentials::sensitive_header;
 use crate::outbound::request::{Payload, Request};
-use crate::outbound::{Clients, HttpClient, OutboundError};
+use crate::outbound::{Clients, OutboundError};
 use crate::redact::Redactor;
 use crate::spec::{Location, SecurityScheme};
 use crate::text;
@@ -389,130 +387,6 @@ async fn hash_body(body: Option<&Payload>) -> Result<String, CallError> {
         })?;
     }
     Ok(hex(&digest.finalize()))
-}
-
-/// Keys are renewed this long before they end.
-const EXPIRY_MARGIN: Duration = Duration::from_mins(5);
-/// Time limit of one request for keys.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time after a request for keys for which there is no other while the present ones are valid.
-const ATTEMPT_PAUSE: Duration = Duration::from_secs(5);
-/// Time for which calls get the failure of the last request for keys.
-const FAILURE_PAUSE: Duration = Duration::from_secs(2);
-
-/// The present keys of a scheme.
-enum PresentKeys {
-    /// Keys that never change.
-    Fixed(Arc<AccessKeys>),
-    /// Keys that are renewed.
-    Issued(Arc<IssuedKeys>),
-}
-
-impl PresentKeys {
-    /// Keys that are valid now.
-    ///
-    /// # Errors
-    /// The end of a sentence if the endpoint gives none.
-    pub(super) async fn get(&self) -> Result<Arc<AccessKeys>, Arc<str>> {
-        match self {
-            Self::Fixed(keys) => Ok(Arc::clone(keys)),
-            Self::Issued(issued) => issued.get().await,
-        }
-    }
-}
-
-/// Keys of an endpoint, requested with the first call and renewed by one task at a time.
-struct IssuedKeys {
-    endpoint: KeyEndpoint,
-    http: HttpClient,
-    kept: Mutex<KeptKeys>,
-}
-
-#[derive(Default)]
-struct KeptKeys {
-    present: Option<Arc<AccessKeys>>,
-    renewal: Option<Renewal>,
-    asked: Option<Instant>,
-    failed: Option<(Instant, Arc<str>)>,
-}
-
-/// A request for keys that all calls without keys wait for.
-type Renewal = Shared<BoxFuture<'static, Result<Arc<AccessKeys>, Arc<str>>>>;
-
-impl IssuedKeys {
-    /// Makes a source without keys.
-    pub(super) fn new(endpoint: KeyEndpoint, http: HttpClient) -> Self {
-        Self {
-            endpoint,
-            http,
-            kept: Mutex::default(),
-        }
-    }
-
-    async fn get(self: &Arc<Self>) -> Result<Arc<AccessKeys>, Arc<str>> {
-        let renewal = {
-            let mut kept = self.kept.lock();
-            let present = kept
-                .present
-                .clone()
-                .filter(|keys| keys.lasts(Duration::ZERO));
-            let is_pausing = || {
-                kept.asked
-                    .is_some_and(|asked| asked.elapsed() < ATTEMPT_PAUSE)
-            };
-            if let Some(keys) = &present
-                && (keys.lasts(EXPIRY_MARGIN) || is_pausing())
-            {
-                return Ok(Arc::clone(keys));
-            }
-            if let Some((at, problem)) = &kept.failed
-                && present.is_none()
-                && at.elapsed() < FAILURE_PAUSE
-            {
-                return Err(Arc::clone(problem));
-            }
-            let begun = kept
-                .renewal
-                .clone()
-                .filter(|renewal| renewal.peek().is_none());
-            let renewal = begun.unwrap_or_else(|| self.begin_renewal());
-            kept.renewal = Some(renewal.clone());
-            kept.asked = Some(Instant::now());
-            match present {
-                // The task renews them for later calls.
-                Some(keys) => return Ok(keys),
-                None => renewal,
-            }
-        };
-        renewal.await
-    }
-
-    /// Requests keys in a task of its own, so that a call that ends does not end what others wait
-    /// for.
-    fn begin_renewal(self: &Arc<Self>) -> Renewal {
-        let source = Arc::clone(self);
-        let task = tokio::spawn(async move {
-            let asked = timeout(ATTEMPT_TIMEOUT, source.endpoint.ask(&source.http)).await;
-            let asked =
-                asked.unwrap_or_else(|_| Err("the endpoint for credentials took too long".into()));
-            let asked = match asked {
-                Ok(keys) if keys.lasts(Duration::ZERO) => Ok(Arc::new(keys)),
-                Ok(_) => Err("the credentials that the endpoint gave have ended already; check the clock of this machine".into()),
-                Err(problem) => Err(Arc::<str>::from(problem)),
-            };
-            let mut kept = source.kept.lock();
-            match &asked {
-                Ok(keys) => kept.present = Some(Arc::clone(keys)),
-                Err(problem) => kept.failed = Some((Instant::now(), Arc::clone(problem))),
-            }
-            asked.clone()
-        });
-        let renewal = async move {
-            task.await
-                .unwrap_or_else(|_| Err("the request for credentials failed".into()))
-        };
-        renewal.boxed().shared()
-    }
 }
 
 #[cfg(test)]
