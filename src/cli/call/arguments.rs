@@ -204,7 +204,5 @@ fn takes_list(schema: &JsonObject, root: &JsonObject) -> bool {
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
         _ => false,
     };
-    let mut schemas = Vec::new();
-    gather_schemas(schema, root, &mut schemas, 0);
-    schemas.iter().any(is_list)
+    gather_schemas([schema], root).iter().any(is_list)
 }

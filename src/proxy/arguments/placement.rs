@@ -132,14 +132,8 @@ impl<'s> Placer<'s> {
 
     fn new(operation: &'s Operation, root: &'s JsonObject) -> Option<Self> {
         let properties = root.get("properties")?.as_object()?;
-        let mut schemas = Vec::new();
-        if let Some(body) = properties
-            .get(BODY)
-            .and_then(Value::as_object)
-            .filter(|_| operation.body.is_some())
-        {
-            gather_schemas(body, root, &mut schemas, 0);
-        }
+        let body = properties.get(BODY).and_then(Value::as_object);
+        let schemas = gather_schemas(body.filter(|_| operation.body.is_some()), root);
         Some(Self {
             operation,
             arguments: properties.keys().map(String::as_str).collect(),

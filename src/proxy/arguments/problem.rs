@@ -311,14 +311,10 @@ fn describe_unknown_property(
 
 /// The properties that the argument for the body declares.
 fn properties_of_body(schema: &JsonObject) -> Vec<&str> {
-    let mut schemas = Vec::new();
-    if let Some(body) = schema
+    let body = schema
         .get("properties")
-        .and_then(|properties| properties.get(BODY)?.as_object())
-    {
-        gather_schemas(body, schema, &mut schemas, 0);
-    }
-    declared_properties(&schemas)
+        .and_then(|properties| properties.get(BODY)?.as_object());
+    declared_properties(&gather_schemas(body, schema))
 }
 
 /// Returns the error of a text that looks like a JSON object or array and is not one.
@@ -346,10 +342,7 @@ fn required_members(schema: &JsonObject, name: &str) -> String {
     let property = schema
         .get("properties")
         .and_then(|properties| properties.get(name)?.as_object());
-    let mut schemas = Vec::new();
-    property
-        .into_iter()
-        .for_each(|property| gather_schemas(property, schema, &mut schemas, 0));
+    let schemas = gather_schemas(property, schema);
     let only = match schemas.as_slice() {
         // Of several forms, each may need others.
         [first] => first.get("required"),

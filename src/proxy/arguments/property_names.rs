@@ -103,10 +103,7 @@ fn respell_at(
     if depth > MAX_DEPTH {
         return;
     }
-    let mut all = Vec::new();
-    schemas
-        .iter()
-        .for_each(|schema| gather_schemas(schema, root, &mut all, 0));
+    let all = gather_schemas(schemas.iter().copied(), root);
     match value {
         Value::Object(members) => {
             rename_members(members, &all, place, notes);

@@ -381,10 +381,7 @@ fn rewrite_value(value: &mut Value, schemas: &[&JsonObject], root: &JsonObject, 
     if depth > MAX_INTEGER_DEPTH || !holds_rewritable_number(value) {
         return;
     }
-    let mut all = Vec::new();
-    schemas
-        .iter()
-        .for_each(|schema| gather_schemas(schema, root, &mut all, 0));
+    let all = gather_schemas(schemas.iter().copied(), root);
     match value {
         Value::Number(number) if is_integer_only(&all) => {
             if let Some(plain) = plain_integer(number.as_str()) {

@@ -61,9 +61,20 @@ pub(crate) fn of_item(schema: &JsonObject, index: usize) -> impl Iterator<Item =
         .filter_map(Value::as_object)
 }
 
-/// The schema itself and all that describe the same value: whichever of them declares a property,
-/// its name is the same.
+/// The schemas of a value, and all that describe the same value: whichever of them declares a
+/// property, its name is the same.
 pub(crate) fn gather_schemas<'s>(
+    schemas: impl IntoIterator<Item = &'s JsonObject>,
+    root: &'s JsonObject,
+) -> Vec<&'s JsonObject> {
+    let mut all = Vec::new();
+    for schema in schemas {
+        add_schemas(schema, root, &mut all, 0);
+    }
+    all
+}
+
+fn add_schemas<'s>(
     schema: &'s JsonObject,
     root: &'s JsonObject,
     all: &mut Vec<&'s JsonObject>,
@@ -77,8 +88,7 @@ pub(crate) fn gather_schemas<'s>(
         return;
     }
     all.push(schema);
-    schemas_of_same_value(schema, root)
-        .for_each(|other| gather_schemas(other, root, all, depth + 1));
+    schemas_of_same_value(schema, root).for_each(|other| add_schemas(other, root, all, depth + 1));
 }
 
 /// Gives the members of a value, at every depth, the names that `rename` returns. It gets the name
@@ -107,10 +117,7 @@ fn rename_at<F>(
     if depth > MAX_DEPTH {
         return;
     }
-    let mut all = Vec::new();
-    schemas
-        .iter()
-        .for_each(|schema| gather_schemas(schema, root, &mut all, 0));
+    let all = gather_schemas(schemas.iter().copied(), root);
     match value {
         Value::Object(members) => {
             let given = std::mem::take(members);
