@@ -145,6 +145,22 @@ mod tests {
     use super::*;
     use crate::config::file::FileSettings;
 
+    /// A path of another kind would take all other settings of its group with it.
+    #[cfg(unix)]
+    #[test]
+    fn every_setting_refuses_a_value_that_is_not_utf_8() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let command = FileSettings::augment_args(Command::new(""));
+        for argument in command.get_arguments() {
+            let flag = argument.get_long().unwrap_or_default();
+            let mut given = format!("--{flag}=").into_bytes();
+            given.push(0xe9);
+            let words = ["".into(), std::ffi::OsString::from_vec(given)];
+            let read = command.clone().try_get_matches_from(words);
+            assert!(read.is_err(), "--{flag}");
+        }
+    }
+
     #[test]
     fn only_a_relative_path_starts_at_the_folder() {
         for (text, expected) in [
