@@ -263,7 +263,7 @@ pub(super) struct InputTimes<'o> {
 }
 
 impl<'o> InputTimes<'o> {
-    /// Makes it for tools that take so many bytes without their input schemas.
+    /// Decides by the bytes that the tools take without their input schemas.
     pub(super) fn new(options: &'o AnnotateOptions, bytes: usize) -> Self {
         let pins = match &options.extent {
             ListExtent::Pinned(pins) => Some(pins.as_slice()),
@@ -306,7 +306,7 @@ impl<'o> InputTimes<'o> {
     }
 }
 
-/// Makes the input schema of an operation. Parts that had to be read loosely are told in sentences.
+/// Makes the input schema of an operation. Sentences name the parts that could not be read exactly.
 pub(crate) fn make_input(
     operation: &Operation,
     options: &AnnotateOptions,

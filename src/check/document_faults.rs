@@ -83,7 +83,7 @@ fn nearest_key(key: &str, known: impl Iterator<Item = &'static str>) -> Option<&
 
 /// More of them say nothing new.
 const MAX_DUPLICATE_KEYS: usize = 100;
-/// In objects of at most so many members, comparing all pairs takes less time than a set.
+/// The most members of an object for which comparing all pairs takes less time than a set.
 const MAX_COMPARED_MEMBERS: usize = 12;
 
 /// Adds the keys that the object has twice, each at its second use.

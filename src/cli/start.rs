@@ -1,4 +1,4 @@
-//! The start of a server: every API is loaded by itself, all at once, served, and then watched for
+//! Startup of a server: every API is loaded by itself, all at once, served, and then watched for
 //! changes if `--reload` asks for it.
 
 use std::sync::{Arc, Weak};
@@ -96,7 +96,7 @@ impl LoadingApis {
     /// are required.
     ///
     /// # Errors
-    /// The failure that ends the start.
+    /// The failure with which startup ends.
     pub(crate) async fn finish(mut self) -> Result<WatchedApis, Failure> {
         let mut watching = Vec::new();
         let (mut problems, mut is_complete) = (Problems::default(), true);

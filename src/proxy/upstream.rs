@@ -180,7 +180,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl ConcurrencyLimit {
-    /// Makes a limit of so many calls in flight, and [`WAITING_PER_PLACE`] times as many that wait.
+    /// Makes a limit of that number of calls in flight, and [`WAITING_PER_PLACE`] times as many that wait.
     pub(crate) fn new(places: usize) -> Self {
         let capacity = places.min(Semaphore::MAX_PERMITS);
         Self {
@@ -244,7 +244,7 @@ pub(crate) struct RequestRate {
 }
 
 impl RequestRate {
-    /// Makes a rate of so many requests a second, more than 0. `share` makes the limit of all
+    /// Makes a rate in requests a second, more than 0. `share` makes the limit of all
     /// replicas from the interval.
     pub(crate) fn new(rate: f64, share: impl FnOnce(Duration) -> Option<SharedRate>) -> Self {
         let interval = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);

@@ -265,7 +265,7 @@ const PIECE: usize = 64 << 10;
 pub(crate) enum Line {
     /// All of it.
     Whole(BytesMut),
-    /// Nothing of it, because it has more than so many bytes.
+    /// Nothing of it, because it has more bytes than the limit.
     TooLong(usize),
 }
 

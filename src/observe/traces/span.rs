@@ -145,7 +145,7 @@ pub(super) fn random_trace_id() -> u128 {
     u128::from(high.hash_one(number)) << 64 | u128::from(low.hash_one(number).max(1))
 }
 
-/// A `tracestate` may have so many characters and members here.
+/// The most characters and members of a `tracestate` that is kept.
 const MAX_STATE_CHARS: usize = 512;
 const MAX_STATE_MEMBERS: usize = 32;
 /// Characters of a key of `tracestate`.

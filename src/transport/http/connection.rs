@@ -195,7 +195,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// every 15 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Writes of together so many bytes are a part of an answer, and not the small talk of HTTP/2.
+/// The bytes from which writes are a part of an answer, and not frames that HTTP/2 sends by itself.
 const MIN_PROGRESS_BYTES: usize = 4 << 10;
 
 /// Activity of a connection.
