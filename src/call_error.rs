@@ -1,4 +1,14 @@
 //! Errors of calls before or after the upstream answered, in words for the model.
+//!
+//! # Adding a limit of calls, or of what their results take
+//!
+//! - The room that holds what is limited applies it: `proxy/upstream.rs` for requests,
+//!   `proxy/waiting/` for waiting calls; a budget of a client is in `caller/`, like
+//!   `caller/memory_budget.rs`. `call_tool` in `mcp/calls/session.rs` has every result, also of
+//!   tools that call nothing.
+//! - A variant of `CallError` in `call_error.rs`, whose text the result has; the gate refuses by a
+//!   `ToolResult` of its own.
+//! - A variant of `CallOutcome` in `observe/metrics/labels.rs`, which metrics and the audit log report.
 
 use std::time::Duration;
 

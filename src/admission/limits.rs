@@ -1,6 +1,6 @@
 //! Limits for clients: connections, and requests of each client per second.
 //!
-//! # Adding a limit of clients
+//! # Adding a limit of requests of clients, before they are read
 //!
 //! - `Limits` and `RateLimit` in `admission/limits.rs`; `admit` in `admission/mod.rs` counts each
 //!   request, refused ones included, and answers. What costs more than a comparison counts before

@@ -1,6 +1,15 @@
 //! Every request of every transport: its protocol version, the function that answers it, and its
 //! observation. `tools/list` is answered here, in one page, because several clients read only the
 //! first.
+//!
+//! # Adding a method of MCP
+//!
+//! - A variant of `Method` in `mcp/protocol/message.rs`, and an arm of `answer` in
+//!   `mcp/dispatch.rs`.
+//! - Its capability in `mcp/endpoints/introduction.rs`.
+//! - If it calls the API, `observe` in `mcp/dispatch.rs` begins a `CallObservation` for it, as for
+//!   `tools/call`: the audit log has no line of other methods.
+//! - If a client hears of changes, `mcp/connections/subscription.rs`.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};

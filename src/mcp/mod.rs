@@ -1,12 +1,5 @@
 //! The MCP server: lists and calls tools over stdio and streamable HTTP, in all supported protocol
 //! versions.
-//!
-//! # Adding a limit of calls
-//!
-//! - The room that holds what is limited applies it: `proxy/upstream.rs` for requests,
-//!   `caller/memory_budget.rs` for memory, `proxy/waiting/` for waiting calls.
-//! - A variant of `CallError` in `call_error.rs`, whose text the result has.
-//! - A variant of `CallOutcome` in `observe/metrics/labels.rs`, which metrics and the audit log report.
 
 pub(crate) mod calls;
 pub(crate) mod catalog;

@@ -1,5 +1,5 @@
-//! Signatures of requests. Nothing outside of this folder depends on their kind but the settings of
-//! each.
+//! Signatures of requests. Outside of this folder, `authenticator.rs`, `scheme.rs` and `resolve.rs`
+//! name the one kind that there is.
 //!
 //! # Adding a signature of requests
 //!
@@ -7,6 +7,8 @@
 //!   it if documents can ask for it.
 //! - A file or a folder beside `credentials/signatures/aws/mod.rs`. `AwsSignature` holds what the
 //!   operator sets, and `AwsSigner` signs: the second kind makes both an enum.
+//! - A signed request has no other credential (`wrong_signatures` in `credentials/resolve.rs`). A
+//!   signature beside a token changes `Authenticator` in `credentials/authenticator.rs`.
 //! - Its key: a field of `SchemeSettings` in `config/auth/settings.rs`, which `signature` there
 //!   reads.
 //! - The settings below that key, in `config/auth/signature.rs`.

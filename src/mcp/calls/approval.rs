@@ -4,9 +4,10 @@
 //! (`mcp/calls/by_link.rs`). The questions that were answered are kept, so that each answer is
 //! accepted once.
 //!
-//! # Changing which calls are confirmed
+//! # Changing which calls are confirmed, and how a person is asked
 //!
-//! - `Confirm` in `annotate/options.rs` decides which.
+//! - `Confirm` in `annotate/options.rs` decides which calls, and `AskedBy` in
+//!   `mcp/calls/approval.rs` how a person is asked.
 //! - `question_text` in `mcp/calls/approval.rs` writes the question, and `call_digest` there binds the
 //!   answer to the call.
 

@@ -3,10 +3,12 @@
 //! the only caller of an API. Whatever makes calls differs by the plan that it makes, and by the way
 //! in which somebody can be asked.
 //!
-//! # Adding something that calls operations
+//! # Adding something that makes one or several calls
 //!
-//! - An `OperationCall` in `mcp/calls/plan.rs`.
+//! - An `OperationCall` in `mcp/calls/plan.rs` for each call. The gate admits each by itself, and
+//!   `run` in `mcp/calls/session.rs` makes it. If it is a tool, a variant of `Plan`.
 //! - A variant of `Via` in `mcp/calls/gate.rs`, if it asks for consent or is recorded in another way.
+//! - A `CallRecord` for each call (`observe/call.rs`): a request has one, and a spawned task none.
 
 pub(crate) mod approval;
 pub(crate) mod by_link;

@@ -2,7 +2,7 @@
 //! with thousands of operations takes a few thousand tokens. There is one calling tool for each
 //! effect, so that its hints are true of all operations that it calls.
 //!
-//! # Adding a meta-tool
+//! # Adding a tool that is no operation
 //!
 //! - A variant of `MetaToolKind` in `annotate/names.rs`, which reserves its name.
 //! - `write_meta_tool` in `mcp/meta_tools/listing.rs` writes its hints, description and input

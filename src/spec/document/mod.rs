@@ -8,8 +8,8 @@
 //! - A variant of `Version` in `spec/document/mod.rs`, which `version` there reads. Comparisons
 //!   with `>=` hold for a later version.
 //! - The message of `LoadError` in `spec/document/error.rs`.
-//! - The keys of each version in `check/object_keys.txt`, and the name in `version_of_key` in
-//!   `check/document_faults.rs`.
+//! - The keys of each version in `check/object_keys.txt`, whose names of versions `has_version` in
+//!   `check/walk.rs` reads, and the name in `version_of_key` in `check/document_faults.rs`.
 //! - New keywords are read in `spec/operation/`. Schemas of all versions are translated in the same
 //!   way.
 
