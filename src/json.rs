@@ -97,7 +97,9 @@ pub(crate) fn is_plain(text: &[u8]) -> bool {
     static RESERVED_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESERVED));
     static ESCAPE_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
     // Spelled out, or with escapes; most texts hold neither.
-    if RESERVED_FINDER.find(text).is_none() && ESCAPE_FINDER.find(text).is_none() {
+    if memchr::memchr2(b'$', b'\\', text).is_none()
+        || (RESERVED_FINDER.find(text).is_none() && ESCAPE_FINDER.find(text).is_none())
+    {
         return true;
     }
     let mut rest = text;

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::bound_tool::BoundTool;
 use super::closed_paths::closed_paths;
-use super::{Api, ToolIndex};
+use super::{Api, CallStart, ToolIndex};
 use crate::call_error::CallError;
 use crate::caller::Caller;
 use crate::json::JsonObject;
@@ -18,7 +18,7 @@ use crate::observe::call::record_begin;
 use crate::observe::metrics::labels::CallOutcome;
 use crate::outbound::request::Request;
 use crate::proxy::request::closed_paths::ClosedPaths;
-use crate::proxy::waiting::handle::WaitState;
+use crate::proxy::waiting::handle::OpenedWait;
 use crate::proxy::{Ask, Call, CheckedArguments, Ending, OnMissingCredential, RequestedPages};
 use crate::results::Reply;
 use crate::results::render::render_error;
@@ -30,14 +30,6 @@ use crate::spec::schema::object_size;
 /// milliseconds.
 const MAX_SMALL_BYTES: usize = 64 << 10;
 
-/// What a call is made with.
-pub(crate) enum CallInput {
-    /// Arguments that fit the input schema.
-    Checked(CheckedArguments),
-    /// The state of a call that goes on. With `is_look`, its status is asked for once.
-    Wait { state: WaitState, is_look: bool },
-}
-
 impl Api {
     /// Calls a tool. Every failure, here or at the API, is a result with `isError`; `None` means
     /// that there is no such tool. Dropping the future ends the request.
@@ -47,18 +39,18 @@ impl Api {
         self: &Arc<Self>,
         name: &str,
         arguments: Option<JsonObject>,
-        caller: Caller,
+        mut caller: Caller,
     ) -> Option<ToolResult> {
         let index = self.find(name)?;
         let checked = self
             .check(index, arguments.unwrap_or_default(), &caller)
             .await;
-        Some(match checked {
+        Some(*match checked {
             Ok(checked) => {
-                self.call_at(index, CallInput::Checked(checked), caller)
-                    .await
+                let mut start = CallStart::Checked(checked);
+                self.call_at(index, &mut start, &mut caller).await
             }
-            Err(refused) => *refused,
+            Err(refused) => refused,
         })
     }
 
@@ -77,7 +69,7 @@ impl Api {
             Ok(()) => self.checked_arguments(index, arguments).await,
             Err(error) => Err(error),
         };
-        checked.map_err(|error| Box::new(render_error(&target.operation, &error)))
+        checked.map_err(|error| render_error(&target.operation, &error))
     }
 
     /// Calls the tool at that place, like [`Api::call`]. A panic is a bug of ours; it must not take
@@ -85,15 +77,13 @@ impl Api {
     pub(crate) async fn call_at(
         self: &Arc<Self>,
         index: ToolIndex,
-        input: CallInput,
-        mut caller: Caller,
-    ) -> ToolResult {
+        start: &mut CallStart,
+        caller: &mut Caller,
+    ) -> Box<ToolResult> {
         let call = async {
-            match input {
-                CallInput::Checked(mut checked) => self.run(index, &mut checked, &mut caller).await,
-                CallInput::Wait { state, is_look } => {
-                    Box::pin(self.resume(index, state, is_look, &caller)).await
-                }
+            match start {
+                CallStart::Checked(checked) => self.run(index, checked, caller).await,
+                CallStart::Wait(wait) => Box::pin(self.resume(index, wait, caller)).await,
             }
         };
         let tool = self.tool(index);
@@ -103,7 +93,7 @@ impl Api {
             Err(_) => {
                 tracing::error!(tool = %tool.name, "a call ended in a panic; please report this");
                 let why = "The call failed because of an error inside this server.";
-                ToolResult::error(why).ended_as(CallOutcome::Panic)
+                Box::new(ToolResult::error(why).ended_as(CallOutcome::Panic))
             }
         }
     }
@@ -137,7 +127,7 @@ impl Api {
             }
             self.wire_arguments(index, arguments.unwrap_or_default())
         };
-        let checked = check().map_err(|error| Box::new(render_error(&target.operation, &error)))?;
+        let checked = check().map_err(|error| render_error(&target.operation, &error))?;
         self.preview_checked(index, checked.arguments, on_missing, caller)
     }
 
@@ -153,7 +143,7 @@ impl Api {
         let (target, paths) = (&bound.target, self.paths_of(bound));
         self.proxy
             .preview(target, arguments, on_missing, caller, paths)
-            .map_err(|error| Box::new(render_error(&target.operation, &error)))
+            .map_err(|error| render_error(&target.operation, &error))
     }
 
     /// The arguments that the tool at that place sends for a caller: with the values of rules,
@@ -168,7 +158,7 @@ impl Api {
         let completed = target.completed(arguments, true, caller);
         completed
             .map(|(arguments, _)| arguments)
-            .map_err(|error| Box::new(render_error(&target.operation, &error)))
+            .map_err(|error| render_error(&target.operation, &error))
     }
 
     /// Returns the hash of all files of the document.
@@ -198,7 +188,7 @@ impl Api {
         index: ToolIndex,
         checked: &mut CheckedArguments,
         caller: &mut Caller,
-    ) -> Result<ToolResult, CallError> {
+    ) -> Result<Box<ToolResult>, CallError> {
         let bound = self.tool(index);
         let target = &bound.target;
         let mut arguments = std::mem::take(&mut checked.arguments);
@@ -238,17 +228,16 @@ impl Api {
     async fn resume(
         self: &Arc<Self>,
         index: ToolIndex,
-        state: WaitState,
-        is_look: bool,
+        OpenedWait { state, is_look }: &OpenedWait,
         caller: &Caller,
-    ) -> Result<ToolResult, CallError> {
+    ) -> Result<Box<ToolResult>, CallError> {
         let bound = self.tool(index);
         let (arguments, paths) = (state.arguments.clone(), Some(self.closed_paths()));
         let call = self
             .proxy
             .begin(&bound.target, arguments, false, caller, paths)?;
         record_begin().await.map_err(|_| CallError::NotRecorded)?;
-        let ending = Box::pin(call.resume(state, is_look)).await;
+        let ending = Box::pin(call.resume(state.clone(), *is_look)).await;
         Ok(Box::pin(call.finish(ending)).await)
     }
 

@@ -40,7 +40,8 @@ use crate::observe::call::CalledOperation;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::outbound::Clients;
 use crate::proxy::request::closed_paths::ClosedPaths;
-use crate::proxy::{ApiProxy, Binder, Tenant, link_etags};
+use crate::proxy::waiting::handle::OpenedWait;
+use crate::proxy::{ApiProxy, Binder, CheckedArguments, Tenant, link_etags};
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::{AccessDemand, ValueSource};
 use crate::spec::operation::security;
@@ -59,6 +60,14 @@ pub enum BuildError {
     /// Settings of credentials do not go with the security schemes: a sentence for each.
     #[error("{}", .0.join("\n"))]
     CredentialSettings(Vec<String>),
+}
+
+/// What a call begins with.
+pub(crate) enum CallStart {
+    /// Arguments that fit the input schema.
+    Checked(CheckedArguments),
+    /// The state of a call that goes on.
+    Wait(Box<OpenedWait>),
 }
 
 /// Index of a tool in its API.

@@ -101,7 +101,8 @@ impl McpServer {
             parameters,
         } = request;
         let is_call = method == Method::CallTool;
-        let answering = async {
+        // On the heap at once: what is around it is moved from place to place.
+        let answering = Box::pin(AssertUnwindSafe(async {
             let invalid = |error| {
                 if is_call {
                     McpRefusal::InvalidCall(error)
@@ -114,9 +115,7 @@ impl McpServer {
             }
             named.map_err(invalid)?;
             match method {
-                Method::CallTool => {
-                    Box::pin(self.call_tool(parameters, version, &mut origin)).await
-                }
+                Method::CallTool => self.call_tool(parameters, version, &mut origin).await,
                 Method::ListTools => Box::pin(self.list_tools_of(&parameters, &origin))
                     .await
                     .map(McpAnswer::Tools),
@@ -128,13 +127,11 @@ impl McpServer {
                         .await
                 }
             }
-        };
+        }));
         // A panic is a bug of ours, and ends nothing but its request.
         let answering = async {
-            AssertUnwindSafe(answering)
-                .catch_unwind()
-                .await
-                .unwrap_or_else(|_| refuse_after_panic())
+            let answered = answering.catch_unwind().await;
+            answered.unwrap_or_else(|_| refuse_after_panic())
         };
         let outcome = match observation {
             Some(observation) => observation.watch(answering, observed::judge).await,

@@ -100,9 +100,7 @@ impl CallObservation {
         let Some(open) = self.0.clone() else {
             return Either::Left(call);
         };
-        // In a box, because the futures around it would move it from place to place, each time as a
-        // whole.
-        let call = CURRENT.scope(Arc::clone(&open), Box::pin(call));
+        let call = CURRENT.scope(Arc::clone(&open), call);
         Either::Right(async move {
             let _dropped = self;
             let output = call.await;

@@ -135,7 +135,7 @@ fn error_result(text: String, operation: &Operation, losses: &[Loss]) -> ToolRes
 
 /// The result of a call that failed on this side, or got no answer.
 #[must_use]
-pub fn render_error(operation: &Operation, error: &CallError) -> ToolResult {
+pub fn render_error(operation: &Operation, error: &CallError) -> Box<ToolResult> {
     let text = match error {
         CallError::Arguments(text) => text.clone(),
         other => format!("{} failed: {other}.", operation_label(operation)),
@@ -144,7 +144,7 @@ pub fn render_error(operation: &Operation, error: &CallError) -> ToolResult {
     if let CallError::SignIn { challenge, .. } = error {
         result.challenge.clone_from(challenge);
     }
-    result
+    Box::new(result)
 }
 
 impl OutputContract {
@@ -161,7 +161,7 @@ fn success(operation: &Operation, response: &Reply, rendering: Rendering<'_>) ->
     if let Some(file) = &response.file {
         let is_structured = rendering.promise != OutputContract::AsDeclared;
         let result = file_result(response, file, is_structured, rendering.promise.text_form());
-        return result.unwrap_or_else(|error| render_error(operation, &error));
+        return result.unwrap_or_else(|error| *render_error(operation, &error));
     }
     let content_type = content_type(&response.headers);
     if operation.method == Method::HEAD

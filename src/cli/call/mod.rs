@@ -231,7 +231,7 @@ async fn run_call(
         .map_err(|error| Failure::Io("signals cannot be handled".into(), error))?;
     let mut calling = pin!(async {
         match gate.admit(call, caller, Via::Command).await {
-            Admission::Admitted(admitted) => Ok(admitted.run().await),
+            Admission::Admitted(admitted) => Ok(*admitted.run().await),
             Admission::Refused(refused) => Ok(*refused),
             Admission::Scopes(missing) => Err(lacks_scopes(&missing)),
             Admission::Ask(_) => Err(Failure::setting("nobody can be asked here".to_owned())),

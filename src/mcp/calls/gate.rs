@@ -14,10 +14,10 @@ use super::approval::{Approver, AskedBy, Asking};
 use super::by_link::Links;
 use super::plan::OperationCall;
 use super::verdict::Verdict;
+use crate::api::CallStart;
 use crate::caller::Caller;
 use crate::caller::client_grant::ScopeDemand;
-use crate::mcp::meta_tools::OpenedWait;
-use crate::proxy::{CheckedArguments, OnMissingCredential};
+use crate::proxy::OnMissingCredential;
 use crate::results::tool_result::ToolResult;
 use crate::shared_state::state::SharedState;
 
@@ -43,14 +43,6 @@ pub(crate) struct Admitted {
     pub(super) call: OperationCall,
     pub(super) caller: Caller,
     pub(super) start: CallStart,
-}
-
-/// What a call begins with.
-pub(super) enum CallStart {
-    /// Arguments that fit the input schema.
-    Checked(CheckedArguments),
-    /// The state of a call that goes on.
-    Wait(Box<OpenedWait>),
 }
 
 /// Decision about a call.

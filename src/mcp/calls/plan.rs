@@ -13,14 +13,15 @@ use crate::caller::{Caller, WaitPlace};
 use crate::json::JsonObject;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::meta_tools::{
-    InnerCall, MetaTools, OpenedWait, RefusedCall, describe_operations, read_handle,
-    read_inner_call, search_operations,
+    InnerCall, MetaTools, RefusedCall, describe_operations, read_handle, read_inner_call,
+    search_operations,
 };
 use crate::mcp::rights::{CallerRights, Rights};
 use crate::mcp::visible::{CatalogApi, View, VisibleApi, VisibleApis};
 use crate::observe::call::note;
 use crate::observe::metrics::labels::CallOutcome;
 use crate::outbound::request::Request;
+use crate::proxy::waiting::handle::OpenedWait;
 use crate::proxy::{CheckedArguments, OnMissingCredential};
 use crate::results::result_notes::NoteKind;
 use crate::results::tool_result::ToolResult;
@@ -378,15 +379,14 @@ impl OperationCall {
     }
 
     /// Adds to a result what was read differently on the way from the client.
-    pub(super) fn add_notes(self, mut result: ToolResult) -> ToolResult {
+    pub(super) fn add_notes(&mut self, result: &mut ToolResult) {
         if let Some((_, meta_tool)) = &self.meta_tool {
             let tool = self.tool_name();
             tracing::debug!(%tool, meta_tool, "called through a meta-tool");
             result.note_called_through(meta_tool, tool);
         }
-        for remark in self.remarks {
+        for remark in self.remarks.drain(..) {
             result.note(NoteKind::Repair, remark);
         }
-        result
     }
 }

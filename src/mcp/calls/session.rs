@@ -6,15 +6,13 @@ use rmcp::model::{ErrorData, ServerResult};
 use serde_json::Value;
 
 use super::approval::Asking;
-use super::gate::{Admission, Admitted, CallStart, Via};
+use super::gate::{Admission, Admitted, Via};
 use super::plan::Plan;
-use crate::api::calling::CallInput;
 use crate::caller::client_grant::ClientGrant;
 use crate::json::JsonObject;
 use crate::mcp::McpServer;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::connections::request_origin::RequestOrigin;
-use crate::mcp::meta_tools::OpenedWait;
 use crate::mcp::protocol::answer::{McpAnswer, McpRefusal, invalid_parameters};
 use crate::mcp::protocol::message::{Arguments, RequestParameters};
 use crate::mcp::protocol::version::ProtocolVersion;
@@ -56,9 +54,7 @@ impl McpServer {
         // A question to the user has given it up.
         origin.in_flight.get_or_insert_with(|| self.calls.token());
         match admission {
-            Admission::Admitted(admitted) => {
-                Ok(McpAnswer::Tool(Box::new(Box::pin(admitted.run()).await)))
-            }
+            Admission::Admitted(admitted) => Ok(McpAnswer::Tool(Box::pin(admitted.run()).await)),
             Admission::Refused(refused) => Ok(McpAnswer::Tool(refused)),
             Admission::Scopes(missing) => Err(McpRefusal::MissingScopes(missing)),
             Admission::Ask(question) => Ok(McpAnswer::Result(Box::new(
@@ -70,22 +66,12 @@ impl McpServer {
 
 impl Admitted {
     /// Makes the call. Dropping the future ends the request.
-    pub(crate) async fn run(self) -> ToolResult {
-        let Self {
-            call,
-            caller,
-            start,
-        } = self;
-        let input = match start {
-            CallStart::Checked(checked) => CallInput::Checked(checked),
-            CallStart::Wait(wait) => {
-                let OpenedWait { state, is_look } = *wait;
-                CallInput::Wait { state, is_look }
-            }
-        };
-        let (api, tool) = call.target();
-        let result = api.call_at(tool, input, caller).await;
-        call.add_notes(result)
+    pub(crate) async fn run(mut self: Box<Self>) -> Box<ToolResult> {
+        let (api, tool) = self.call.target();
+        let calling = api.call_at(tool, &mut self.start, &mut self.caller);
+        let mut result = calling.await;
+        self.call.add_notes(&mut result);
+        result
     }
 }
 

@@ -12,7 +12,7 @@ use crate::api::ToolIndex;
 use crate::caller::Caller;
 use crate::json::JsonObject;
 use crate::mcp::visible::{Suggestion, VisibleApi, VisibleApis};
-use crate::proxy::waiting::handle::{HandleError, HandleScope, WaitState};
+use crate::proxy::waiting::handle::{HandleError, HandleScope, OpenedWait, WaitState};
 use crate::results::tool_result::ToolResult;
 use crate::text::{one_line, truncate};
 
@@ -30,14 +30,6 @@ pub(crate) struct InnerCall<'c> {
     pub(crate) remarks: Vec<String>,
     /// State of the call, if it goes on.
     pub(crate) wait: Option<Box<OpenedWait>>,
-}
-
-/// State of a call that goes on.
-#[derive(Clone)]
-pub(crate) struct OpenedWait {
-    pub(crate) state: WaitState,
-    /// True if the status is asked for once.
-    pub(crate) is_look: bool,
 }
 
 /// A refused call through a meta-tool.

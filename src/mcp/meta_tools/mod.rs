@@ -21,7 +21,7 @@ mod search_tool;
 
 pub(crate) use self::describe::describe_operations;
 pub(crate) use self::inner_call::read_handle;
-pub(crate) use self::inner_call::{InnerCall, OpenedWait, RefusedCall, read_inner_call};
+pub(crate) use self::inner_call::{InnerCall, RefusedCall, read_inner_call};
 pub(crate) use self::listing::{MAX_QUERY_LENGTH, tag_counts, why_meta_tool_is_missing};
 pub(crate) use self::meta_tool_set::MetaTools;
 pub(crate) use self::meta_tool_set::{ListMode, ListOptions, decide};

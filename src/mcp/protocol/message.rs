@@ -1,6 +1,8 @@
 //! Messages of clients, JSON-RPC 2.0 objects. A message is read member by member, so that a member
 //! that is there twice is seen.
 
+use std::ops::RangeInclusive;
+
 use foldhash::HashSet;
 use rmcp::model::{ClientCapabilities, ErrorData, MetaObject, RequestId, RequestMetaObject};
 use serde::Deserialize;
@@ -10,10 +12,15 @@ use serde_json::Value;
 use super::unreadable::{DEEP, NOT_A_REQUEST, REPEATED, RESERVED, Unreadable};
 use crate::json::{self, JsonObject};
 use crate::observe::metrics::TOOLS_CALL;
+use crate::spec::jumps::jumps;
 use crate::spec::node::Node;
 
 const PROTOCOL_VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// Messages of this length are read with a table of the ends of their values. A shorter one is
+/// scanned as fast without; a longer one could make the table large by its brackets.
+const JUMPED_BYTES: RangeInclusive<usize> = 256..=64 << 10;
 
 /// A message of a client.
 #[derive(Debug)]
@@ -111,7 +118,12 @@ impl Message {
     /// The answer to a text that is not a message (JSON-RPC 2.0 section 5.1).
     pub(crate) fn read(text: &[u8]) -> Result<Self, Unreadable> {
         let text = std::str::from_utf8(text).unwrap_or_default();
-        let members = Members::read(text);
+        let jumps = if JUMPED_BYTES.contains(&text.len()) {
+            jumps(text)
+        } else {
+            Vec::new()
+        };
+        let members = Members::read(Node::in_file(0, text, &jumps));
         let refuse = |why| {
             let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
             match &members {
@@ -273,14 +285,14 @@ struct Members<'t> {
 }
 
 impl<'t> Members<'t> {
-    /// The members of a JSON text; `None` if it is not an object.
-    fn read(text: &'t str) -> Option<Self> {
+    /// The members of a message; `None` if it is not an object.
+    fn read(message: Node<'t>) -> Option<Self> {
         let mut members = Self {
             is_json: true,
             ..Self::default()
         };
         let mut unknown = HashSet::default();
-        let mut contents = Node::new(text).members()?;
+        let mut contents = message.members()?;
         for (key, node) in contents.by_ref() {
             let known = match &*key {
                 "jsonrpc" => &mut members.jsonrpc,

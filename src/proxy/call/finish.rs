@@ -29,7 +29,7 @@ use crate::results::{Reply, pagination, render, status_line};
 impl Call<'_> {
     /// Makes the result of the call: the reply without secrets, filtered if the arguments require
     /// it, and cut to the limit of a result. It names no tool that the caller may not list.
-    pub(crate) async fn finish(&self, ending: Ending) -> ToolResult {
+    pub(crate) async fn finish(&self, ending: Ending) -> Box<ToolResult> {
         let (reply, pages, remark) = match ending {
             Ending::Reply(reply) => (Some(reply), None, None),
             Ending::Pages(reply, report) => (Some(reply), Some(report), None),
@@ -40,14 +40,15 @@ impl Call<'_> {
                 "The operation was accepted; there is no reply about it to show.",
                 self.target.contract.text_form(),
             );
-            return remark
+            let remarked = remark
                 .into_iter()
                 .fold(result, |result, remark| remark.apply(result));
+            return Box::new(remarked);
         };
         let is_result = pages.is_none() && matches!(remark, None | Some(WaitRemark::Done(_, None)));
         let (mut result, unsaved) = self.result_of(reply, pages, is_result).await;
         if let Some(remark) = remark {
-            result = remark.apply(result);
+            *result = remark.apply(*result);
         }
         if let Some(why) = unsaved {
             result.note(NoteKind::Wait, format!("It is not in a file: {why}."));
@@ -61,7 +62,7 @@ impl Call<'_> {
         mut reply: Reply,
         pages: Option<PageReport>,
         is_result: bool,
-    ) -> (ToolResult, Option<String>) {
+    ) -> (Box<ToolResult>, Option<String>) {
         let length = reply.body.len();
         let masks = self.target.masks.as_deref();
         let mut unsaved = None;
@@ -81,7 +82,7 @@ impl Call<'_> {
                 is_file = cleaned.reply.file.is_some();
                 self.render(cleaned, pages).await
             }
-            Err(withheld) => withheld,
+            Err(withheld) => Box::new(withheld),
         };
         let_others_run(length).await;
         // Only now are charsets decoded and escapes resolved. The path and the digest of a file must
@@ -95,7 +96,7 @@ impl Call<'_> {
     }
 
     /// The result of a reply, with notes about what it does not show.
-    async fn render(&self, cleaned: Cleaned, pages: Option<PageReport>) -> ToolResult {
+    async fn render(&self, cleaned: Cleaned, pages: Option<PageReport>) -> Box<ToolResult> {
         let Cleaned {
             mut reply,
             next,
@@ -144,7 +145,7 @@ impl Call<'_> {
                 base: Some(self.base.url()),
             },
         };
-        let mut result = render::render_reply(operation, &reply, rendering);
+        let mut result = Box::new(render::render_reply(operation, &reply, rendering));
         if let Some(cut) = cut {
             result.note(NoteKind::Cut, cut);
         }

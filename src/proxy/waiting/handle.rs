@@ -48,6 +48,14 @@ pub(crate) struct WaitState {
     pub(crate) arguments: JsonObject,
 }
 
+/// State of a call that goes on.
+#[derive(Clone)]
+pub(crate) struct OpenedWait {
+    pub(crate) state: WaitState,
+    /// True if the status is asked for once.
+    pub(crate) is_look: bool,
+}
+
 /// Holder and place of a handle: it is good for the same client at the same API, tenant and
 /// endpoint.
 #[derive(Debug, Clone, Copy)]
