@@ -7,6 +7,7 @@
 pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod metrics;
+pub(crate) mod once_per_minute;
 pub(crate) mod traces;
 pub(crate) mod upstream;
 

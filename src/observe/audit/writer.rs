@@ -14,16 +14,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use serde::Serialize;
+use serde::{Serialize, Serializer as _};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::oneshot;
 
+use crate::observe::once_per_minute::OncePerMinute;
 use crate::text;
 
 /// Interval at which the path is compared with the open file.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Interval at which the log reports that lines are lost, or that the file cannot be opened again.
-const LOSS_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Task for the thread.
 pub(super) enum WriterTask {
@@ -33,26 +32,11 @@ pub(super) enum WriterTask {
     Flush(Sender<()>),
 }
 
-/// Time at which the log last reported that lines are lost.
-static LOSS_TOLD: Mutex<Option<Instant>> = Mutex::new(None);
-/// Time at which the log last reported that the file cannot be opened again.
-static REOPEN_TOLD: Mutex<Option<Instant>> = Mutex::new(None);
-
-/// Returns true if a loss was not reported within the last [`LOSS_LOG_INTERVAL`], and records that
-/// it is reported now.
-fn is_due(told: &Mutex<Option<Instant>>) -> bool {
-    let mut told = told.lock();
-    let is_due = told.is_none_or(|told| told.elapsed() >= LOSS_LOG_INTERVAL);
-    if is_due {
-        *told = Some(Instant::now());
-    }
-    is_due
-}
-
-/// Counts a lost line, and says so at most once in [`LOSS_LOG_INTERVAL`].
+/// Counts a lost line, and says so once a minute.
 pub(super) fn count_lost(on_loss: fn(), why: &str) {
+    static TOLD: OncePerMinute = OncePerMinute::new();
     on_loss();
-    if is_due(&LOSS_TOLD) {
+    if TOLD.is_due() {
         tracing::error!(
             "a line of the audit log is lost: {why}; openapi_mcp_audit_lost_total counts them"
         );
@@ -135,6 +119,7 @@ impl AuditOutput {
 
     /// Opens the file anew; if that fails, lines still go to the old one.
     fn reopen(&mut self) {
+        static TOLD: OncePerMinute = OncePerMinute::new();
         if let Self::File {
             path,
             file,
@@ -143,7 +128,7 @@ impl AuditOutput {
         {
             match open_file(path) {
                 Ok(fresh) => (*file, *is_torn) = (fresh, ends_within_line(path)),
-                Err(error) if is_due(&REOPEN_TOLD) => tracing::error!(
+                Err(error) if TOLD.is_due() => tracing::error!(
                     "the audit log `{}` cannot be opened again ({error}); lines still go to the old file",
                     path.display()
                 ),
@@ -279,6 +264,8 @@ const USUAL_LINE_BYTES: usize = 768;
 /// A line that is being written, with its members in their order.
 pub(crate) struct AuditLine<'r>(Vec<(&'static str, AuditValue<'r>)>);
 
+#[derive(Serialize)]
+#[serde(untagged)]
 enum AuditValue<'r> {
     Text(Option<Cow<'r, str>>),
     Number(Option<u64>),
@@ -340,19 +327,10 @@ impl<'r> AuditLine<'r> {
 
     fn write(&self) -> Vec<u8> {
         let mut line = Vec::with_capacity(USUAL_LINE_BYTES);
-        for (index, (name, value)) in self.0.iter().enumerate() {
-            line.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
-            line.extend_from_slice(name.as_bytes());
-            line.extend_from_slice(b"\":");
-            // Into memory, and without keys that could be no texts.
-            let _ = match value {
-                AuditValue::Text(text) => serde_json::to_writer(&mut line, text),
-                AuditValue::Number(number) => serde_json::to_writer(&mut line, number),
-                AuditValue::Flag(flag) => serde_json::to_writer(&mut line, flag),
-                AuditValue::Json(json) => serde_json::to_writer(&mut line, json),
-            };
-        }
-        line.extend_from_slice(b"}\n");
+        let members = self.0.iter().map(|(name, value)| (name, value));
+        // Into memory, and without keys that could be no texts.
+        let _ = serde_json::Serializer::new(&mut line).collect_map(members);
+        line.push(b'\n');
         line
     }
 

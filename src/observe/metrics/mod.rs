@@ -415,38 +415,6 @@ pub(crate) enum TextFormat {
     Classic,
 }
 
-impl TextFormat {
-    /// Returns the format that an `Accept` header asks for: `OpenMetrics` if it is named with a
-    /// quality above 0.
-    pub(crate) fn accepted(accept: &str) -> Self {
-        let names_it = accept.split(',').any(|range| {
-            let mut parts = range.split(';').map(str::trim);
-            let is_named = parts
-                .next()
-                .is_some_and(|name| name.eq_ignore_ascii_case("application/openmetrics-text"));
-            let is_refused = parts.any(|part| {
-                let quality = part
-                    .strip_prefix("q=")
-                    .and_then(|quality| quality.parse::<f32>().ok());
-                quality.is_some_and(|quality| quality <= 0.0)
-            });
-            is_named && !is_refused
-        });
-        if names_it {
-            Self::OpenMetrics
-        } else {
-            Self::Classic
-        }
-    }
-
-    pub(crate) fn content_type(self) -> &'static str {
-        match self {
-            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            Self::Classic => "text/plain; version=0.0.4; charset=utf-8",
-        }
-    }
-}
-
 impl Metrics {
     /// The whole page.
     pub(crate) fn exposition(&self, format: TextFormat) -> String {
@@ -534,29 +502,6 @@ mod tests {
             let metrics = Metrics::new();
             metrics.tools_served(std::iter::repeat_n((ApiLabel::default(), "read"), count));
             assert_eq!(&*metrics.tool_label(Some("a")), expected, "{count}");
-        }
-    }
-
-    #[test]
-    fn open_metrics_is_for_those_who_name_it() {
-        for (accept, expected) in [
-            ("", TextFormat::Classic),
-            ("*/*", TextFormat::Classic),
-            ("text/plain;version=0.0.4", TextFormat::Classic),
-            (
-                "application/openmetrics-text;version=1.0.0,text/plain;q=0.5",
-                TextFormat::OpenMetrics,
-            ),
-            (
-                "text/plain, Application/OpenMetrics-Text; q=0.4",
-                TextFormat::OpenMetrics,
-            ),
-            (
-                "application/openmetrics-text;q=0, text/plain",
-                TextFormat::Classic,
-            ),
-        ] {
-            assert_eq!(TextFormat::accepted(accept), expected, "{accept}");
         }
     }
 

@@ -68,20 +68,13 @@ impl Connections {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: Peer,
     ) {
-        let Self {
-            front,
-            builder,
-            draining,
-            closing,
-            tasks: _,
-        } = self;
         let activity = Activity::new();
         // HTTP/2 has no `Connection` header (RFC 9113 section 8.2.2); there GOAWAY ends the whole
         // connection.
-        let leaving = closing.child_token();
+        let leaving = self.closing.child_token();
         let requests = Arc::new(ConnectionRequests {
-            front,
-            draining,
+            front: self.front,
+            draining: self.draining,
             leave: leaving.clone(),
             activity: activity.clone(),
         });
@@ -91,33 +84,34 @@ impl Connections {
             let requests = Arc::clone(&requests);
             async move { requests.answer(request, working).await }
         });
-        let connection = builder
-            .serve_connection(
-                TokioIo::new(IdleTimeout::new(stream, activity.clone())),
-                app,
-            )
-            .into_owned();
-        let mut connection = pin!(connection);
+        let stream = IdleTimeout {
+            inner: stream,
+            stalled: None,
+            activity: activity.clone(),
+        };
+        let connection = self.builder.serve_connection(TokioIo::new(stream), app);
+        let mut connection = pin!(connection.into_owned());
+        let mut stalled = pin!(activity.stalled());
         let mut is_leaving = false;
         // The connection itself comes first: the others have something to say once in its life.
-        let ended = async {
-            loop {
-                tokio::select! {
-                    biased;
-                    ended = connection.as_mut() => return ended,
-                    () = leaving.cancelled(), if !is_leaving => {
-                        is_leaving = true;
-                        connection.as_mut().graceful_shutdown();
+        loop {
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!("a connection ended early: {error}");
                     }
+                    return;
+                }
+                () = leaving.cancelled(), if !is_leaving => {
+                    is_leaving = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                () = &mut stalled => {
+                    tracing::debug!("nothing moves on a connection any more; it is ended");
+                    return;
                 }
             }
-        };
-        tokio::select! {
-            biased;
-            ended = ended => if let Err(error) = ended {
-                tracing::debug!("a connection ended early: {error}");
-            },
-            () = activity.stalled() => tracing::debug!("nothing moves on a connection any more; it is ended"),
         }
     }
 }
@@ -321,36 +315,20 @@ impl Drop for Watched {
     }
 }
 
-/// Time limit of the first bytes, and of reading [`MIN_READ_BYTES`] bytes of an answer.
+/// Time within which a client must take [`MIN_READ_BYTES`] bytes of what waits for it.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// hyper-util decides by the connection preface of HTTP/2, which has this many bytes (RFC 9113
-/// section 3.4).
-const PREFACE: usize = 24;
 /// Less than this within the time is next to nothing.
 const MIN_READ_BYTES: usize = 16 << 10;
 
-/// Ends a connection with an error if the peer is too slow.
+/// Ends a connection with an error if the peer takes nothing of what is written.
 struct IdleTimeout<S> {
     inner: S,
-    /// Timer that runs until enough was read.
-    opening: Option<Pin<Box<Sleep>>>,
-    read: usize,
     /// While a write waits, and what was taken since.
     stalled: Option<(Pin<Box<Sleep>>, usize)>,
     activity: Activity,
 }
 
 impl<S> IdleTimeout<S> {
-    pub(crate) fn new(inner: S, activity: Activity) -> Self {
-        Self {
-            inner,
-            activity,
-            opening: None,
-            read: 0,
-            stalled: None,
-        }
-    }
-
     fn waits<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         let (timer, _) = self
             .stalled
@@ -361,7 +339,18 @@ impl<S> IdleTimeout<S> {
             .map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    fn took(&mut self, count: usize) {
+    fn wrote(
+        &mut self,
+        written: Poll<io::Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let Poll::Ready(Ok(count)) = written else {
+            return if written.is_pending() {
+                self.waits(context)
+            } else {
+                written
+            };
+        };
         self.activity.wrote(count);
         if let Some((_, taken)) = &mut self.stalled {
             *taken += count;
@@ -369,6 +358,7 @@ impl<S> IdleTimeout<S> {
                 self.stalled = None;
             }
         }
+        written
     }
 }
 
@@ -378,25 +368,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for IdleTimeout<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.inner).poll_read(context, buffer);
-        if self.read >= PREFACE {
-            return polled;
-        }
-        if polled.is_ready() {
-            self.read += buffer.filled().len() - before;
-            if self.read >= PREFACE {
-                self.opening = None;
-            }
-            return polled;
-        }
-        let timer = self
-            .opening
-            .get_or_insert_with(|| Box::pin(sleep(READ_TIMEOUT)));
-        timer
-            .as_mut()
-            .poll(context)
-            .map(|()| Err(io::ErrorKind::TimedOut.into()))
+        Pin::new(&mut self.inner).poll_read(context, buffer)
     }
 }
 
@@ -406,15 +378,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeout<S> {
         context: &mut Context<'_>,
         buffer: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match Pin::new(&mut self.inner).poll_write(context, buffer) {
-            Poll::Pending => self.waits(context),
-            ready @ Poll::Ready(_) => {
-                if let Poll::Ready(Ok(count)) = ready {
-                    self.took(count);
-                }
-                ready
-            }
-        }
+        let written = Pin::new(&mut self.inner).poll_write(context, buffer);
+        self.wrote(written, context)
     }
 
     fn poll_write_vectored(
@@ -422,15 +387,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeout<S> {
         context: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match Pin::new(&mut self.inner).poll_write_vectored(context, buffers) {
-            Poll::Pending => self.waits(context),
-            ready @ Poll::Ready(_) => {
-                if let Poll::Ready(Ok(count)) = ready {
-                    self.took(count);
-                }
-                ready
-            }
-        }
+        let written = Pin::new(&mut self.inner).poll_write_vectored(context, buffers);
+        self.wrote(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, Response, header};
+use axum::http::{HeaderName, HeaderValue, Response, header};
+use axum::response::IntoResponse as _;
 use futures_util::stream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -137,14 +138,12 @@ impl Events {
         let events = stream::unfold(self, async |mut events| {
             Some((Ok::<_, Infallible>(events.next().await?), events))
         });
-        let mut response = Response::new(Body::from_stream(events));
-        let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("text/event-stream"),
-        );
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-        response
+        let headers = [
+            (header::CONTENT_TYPE, "text/event-stream"),
+            (header::CACHE_CONTROL, "no-cache"),
+            (HeaderName::from_static("x-accel-buffering"), "no"),
+        ];
+        let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
+        (headers, Body::from_stream(events)).into_response()
     }
 }

@@ -18,9 +18,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
 use super::event_stream::{self, HttpAnswer};
-use super::host_and_origin::{Allowed, guard};
+use super::host_and_origin::{Allowed, guard, refused, refused_method};
 use super::message;
-use super::message::{BodyMemory, HeadRefusal, receive_body};
+use super::message::{BodyMemory, receive_body, refused_message};
 use super::page::asks_for_page;
 use super::sessions::{SESSION_ID_HEADER, Sessions, UsedSession};
 use crate::admission::ClientAdmission;
@@ -29,7 +29,7 @@ use crate::mcp::connections::connection::{Connection, Outbox};
 use crate::mcp::connections::request_origin::RequestOrigin;
 use crate::mcp::connections::subscription::report_changes;
 use crate::mcp::dispatch::Answered;
-use crate::mcp::protocol::answer::{Frame, McpAnswer, McpRefusal};
+use crate::mcp::protocol::answer::{McpAnswer, McpRefusal};
 use crate::mcp::protocol::message::{McpRequest, Message, Method as McpMethod};
 use crate::mcp::protocol::unreadable::without_mark;
 use crate::mcp::{McpServer, observed};
@@ -86,33 +86,19 @@ impl Front {
     }
 }
 
-/// A response that is ready in place of the answer to a message.
-struct RefusedResponse(Box<Response<Body>>);
-
-impl From<Box<Response<Body>>> for RefusedResponse {
-    fn from(response: Box<Response<Body>>) -> Self {
-        Self(response)
-    }
-}
-
-fn refused(response: impl IntoResponse) -> RefusedResponse {
-    RefusedResponse(Box::new(response.into_response()))
-}
+/// An answer, or a response that is ready in its place.
+type Answer = Result<Response<Body>, Box<Response<Body>>>;
 
 impl McpFront {
     async fn answer(&self, server: &McpServer, request: Request<Incoming>) -> Response<Body> {
         let answer = async |request| {
             let answered = Box::pin(self.answer_allowed(server, request)).await;
-            answered.unwrap_or_else(|RefusedResponse(refused)| *refused)
+            answered.unwrap_or_else(|refusal| *refusal)
         };
         guard(&self.allowed, request, answer).await
     }
 
-    async fn answer_allowed(
-        &self,
-        server: &McpServer,
-        request: Request<Incoming>,
-    ) -> Result<Response<Body>, RefusedResponse> {
+    async fn answer_allowed(&self, server: &McpServer, request: Request<Incoming>) -> Answer {
         let mut origin = RequestOrigin {
             // An end waits for it from here on.
             in_flight: Some(server.calls().token()),
@@ -133,25 +119,12 @@ impl McpFront {
                 sessions.close(&session_of_head(sessions, parts, client)?);
                 return Ok(StatusCode::NO_CONTENT.into_response());
             }
-            (_, sessions) => {
-                let allowed = if sessions.is_some() {
-                    "GET, POST, DELETE"
-                } else {
-                    "POST"
-                };
-                let refusal = (
-                    StatusCode::METHOD_NOT_ALLOWED,
-                    [(header::ALLOW, allowed)],
-                    "Method Not Allowed",
-                );
-                return Err(refused(refusal));
-            }
+            (_, Some(_)) => return Err(refused_method("GET, POST, DELETE")),
+            (_, None) => return Err(refused_method("POST")),
         }
         origin.http = Some(parts.version);
         origin.caller = caller_of(&mut parts, client);
-        let (bytes, memory) = receive_body(&origin.caller, body, &self.memory)
-            .await
-            .map_err(refused)?;
+        let (bytes, memory) = receive_body(&origin.caller, body, &self.memory).await?;
         origin.memory = Some(memory);
         self.answer_message(server, origin, parts.uri.path(), &bytes)
             .await
@@ -163,7 +136,7 @@ impl McpFront {
         mut origin: RequestOrigin,
         path: &str,
         bytes: &Bytes,
-    ) -> Result<Response<Body>, RefusedResponse> {
+    ) -> Answer {
         let message = match read_message(&origin.caller.headers, bytes) {
             Ok(message) => message,
             Err((refusal, is_call)) => {
@@ -181,19 +154,7 @@ impl McpFront {
                 {
                     observed::observe_refused_call(&origin, Some(request));
                 }
-                return Err(match refusal {
-                    message::MessageRefusal::Text(why) => refused((StatusCode::BAD_REQUEST, why)),
-                    message::MessageRefusal::Error(error) => {
-                        let id = match &message {
-                            Message::Request(request) => Some(&request.id),
-                            Message::Notification(_) | Message::Answer(_) => None,
-                        };
-                        json_refusal(
-                            StatusCode::BAD_REQUEST,
-                            Frame::of_error(id, &error).into_bytes(),
-                        )
-                    }
-                });
+                return Err(refusal);
             }
         }
         let session = match &self.sessions {
@@ -237,15 +198,13 @@ impl McpFront {
         mut origin: RequestOrigin,
         path: &str,
         request: McpRequest,
-    ) -> Result<Response<Body>, RefusedResponse> {
+    ) -> Answer {
         let connection = Arc::new(Connection::new(
             server.state.changes(origin.caller.granted()),
         ));
         origin.connection = Some(Arc::clone(&connection));
-        let (owner, client) = (
-            origin.caller.client.as_ref().map(|client| client.key),
-            origin.caller.key(),
-        );
+        let owner = origin.caller.client.as_ref().map(|client| client.key);
+        let client = origin.caller.key();
         let negotiation = message::negotiation(&request);
         let answered = server.answer(request, origin).await;
         let is_begun = answered.outcome.is_ok();
@@ -346,7 +305,7 @@ impl McpFront {
         sessions: &Sessions,
         parts: Parts,
         client: Option<AuthenticatedClient>,
-    ) -> Result<Response<Body>, RefusedResponse> {
+    ) -> Answer {
         if !message::accepts(&parts.headers, &["text/event-stream"]) {
             let why = "Not Acceptable: Client must accept text/event-stream";
             return Err(refused((StatusCode::NOT_ACCEPTABLE, why)));
@@ -371,17 +330,11 @@ fn session_of_head(
     sessions: &Sessions,
     mut parts: Parts,
     client: Option<AuthenticatedClient>,
-) -> Result<UsedSession, RefusedResponse> {
+) -> Result<UsedSession, Box<Response<Body>>> {
     let caller = caller_of(&mut parts, client);
-    let version = message::version_header(&caller.headers)
-        .map_err(|why| refused((StatusCode::BAD_REQUEST, why)))?;
+    let version = message::version_header(&caller.headers)?;
     if version.is_some_and(|version| !version.has_handshake()) {
-        let refusal = (
-            StatusCode::METHOD_NOT_ALLOWED,
-            [(header::ALLOW, "POST")],
-            "Method Not Allowed",
-        );
-        return Err(refused(refusal));
+        return Err(refused_method("POST"));
     }
     find_session(sessions, &caller, parts.uri.path())?.ok_or_else(session_required)
 }
@@ -392,7 +345,7 @@ fn session_of(
     caller: &Caller,
     path: &str,
     message: &Message,
-) -> Result<Option<UsedSession>, RefusedResponse> {
+) -> Result<Option<UsedSession>, Box<Response<Body>>> {
     let is_handshake =
         matches!(message, Message::Request(request) if request.method == McpMethod::Initialize);
     match find_session(sessions, caller, path)? {
@@ -401,7 +354,7 @@ fn session_of(
     }
 }
 
-fn session_required() -> RefusedResponse {
+fn session_required() -> Box<Response<Body>> {
     refused((
         StatusCode::BAD_REQUEST,
         "Bad Request: Session ID is required",
@@ -413,27 +366,25 @@ fn find_session(
     sessions: &Sessions,
     caller: &Caller,
     path: &str,
-) -> Result<Option<UsedSession>, RefusedResponse> {
+) -> Result<Option<UsedSession>, Box<Response<Body>>> {
     let mut ids = caller.headers.get_all(SESSION_ID_HEADER).iter();
     let Some(id) = ids.next() else {
         return Ok(None);
     };
     if ids.next().is_some() {
-        return Err(refused((
-            StatusCode::BAD_REQUEST,
-            "the request names two sessions\n",
-        )));
+        let why = "the request names two sessions\n";
+        return Err(refused((StatusCode::BAD_REQUEST, why)));
     }
     let owner = caller.client.as_ref().map(|client| client.key);
     // The same answer as for a session that does not exist, so that others cannot find out about
     // it.
-    let session = id
-        .to_str()
-        .ok()
-        .and_then(|id| sessions.find(id, path, owner));
-    session
-        .map(Some)
-        .ok_or_else(|| refused((StatusCode::NOT_FOUND, "Not Found: Session not found")))
+    match id.to_str().map(|id| sessions.find(id, path, owner)) {
+        Ok(Some(session)) => Ok(Some(session)),
+        _ => Err(refused((
+            StatusCode::NOT_FOUND,
+            "Not Found: Session not found",
+        ))),
+    }
 }
 
 /// Returns the caller of a request, and takes its headers.
@@ -447,32 +398,21 @@ fn caller_of(parts: &mut Parts, client: Option<AuthenticatedClient>) -> Caller {
 }
 
 /// Reads the message of a POST, or refuses it, and says whether it is a call all the same.
-fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (RefusedResponse, bool)> {
+fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (Box<Response<Body>>, bool)> {
     let is_call = |message: &Message| matches!(message, Message::Request(request) if request.method == McpMethod::CallTool);
-    if let Err(HeadRefusal(status, why)) = message::check_content_type(headers) {
+    if let Err(refusal) = message::check_content_type(headers) {
         // Only who observes calls wants to know.
         let is_call = observe::is_on()
             && Message::read(bytes)
                 .map_or_else(|unreadable| unreadable.is_call, |message| is_call(&message));
-        return Err((refused((status, why)), is_call));
+        return Err((refusal, is_call));
     }
     let message = Message::read(without_mark(bytes)).map_err(|unreadable| {
         let is_call = unreadable.is_call;
-        (
-            json_refusal(StatusCode::BAD_REQUEST, unreadable.into_http_answer()),
-            is_call,
-        )
+        (refused_message(unreadable.into_http_answer()), is_call)
     })?;
     match message::check_accept(headers) {
         Ok(()) => Ok(message),
-        Err(HeadRefusal(status, why)) => Err((refused((status, why)), is_call(&message))),
+        Err(refusal) => Err((refusal, is_call(&message))),
     }
-}
-
-fn json_refusal(status: StatusCode, body: impl Into<Body>) -> RefusedResponse {
-    refused((
-        status,
-        [(header::CONTENT_TYPE, "application/json")],
-        body.into(),
-    ))
 }

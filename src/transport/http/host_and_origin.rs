@@ -35,11 +35,9 @@ where
     F: Future<Output = Response>,
 {
     let origin = match judge_origin(allowed, request.headers(), request.uri()) {
-        Ok(origin) => origin,
+        Ok(Some(origin)) => origin,
+        Ok(None) => return answer(request).await,
         Err(refusal) => return *refusal,
-    };
-    let Some(origin) = origin else {
-        return answer(request).await;
     };
     let mut response = if request.method() == Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
@@ -78,32 +76,64 @@ pub(super) fn refuse_foreign(
     allowed.check(headers, uri).map_err(|why| {
         tracing::warn!("refused: {why}");
         observe::refused_request("host_or_origin");
-        Box::new((StatusCode::FORBIDDEN, format!("Forbidden: {why}\n")).into_response())
+        refused((StatusCode::FORBIDDEN, format!("Forbidden: {why}\n")))
     })
 }
 
 /// Lets pages of an origin read a response.
 fn allow_reading(origin: HeaderValue, headers: &mut HeaderMap) {
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(header::VARY, HeaderValue::from_static("origin"));
-    headers.insert(
-        header::ACCESS_CONTROL_ALLOW_METHODS,
-        HeaderValue::from_static("POST, GET, DELETE"),
-    );
-    headers.insert(
-        header::ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("www-authenticate, mcp-session-id, retry-after"),
-    );
-    headers.insert(
-        header::ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static(
+    let fixed = [
+        (header::VARY, "origin"),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "POST, GET, DELETE"),
+        (
+            header::ACCESS_CONTROL_EXPOSE_HEADERS,
+            "www-authenticate, mcp-session-id, retry-after",
+        ),
+        (
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
             "content-type, accept, authorization, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, traceparent, tracestate",
         ),
-    );
-    headers.insert(
-        header::ACCESS_CONTROL_MAX_AGE,
-        HeaderValue::from_static("600"),
-    );
+        (header::ACCESS_CONTROL_MAX_AGE, "600"),
+    ];
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
+}
+
+/// A refusal, ready to be sent.
+pub(super) fn refused(response: impl IntoResponse) -> Box<Response> {
+    Box::new(response.into_response())
+}
+
+/// The refusal of a method.
+pub(super) fn refused_method(allowed: &'static str) -> Box<Response> {
+    refused((
+        StatusCode::METHOD_NOT_ALLOWED,
+        [(header::ALLOW, allowed)],
+        "Method Not Allowed",
+    ))
+}
+
+/// The host that a request names. HTTP/2 sends `:authority` in place of Host; if both are present
+/// they must be equal (RFC 9113 section 8.3.1).
+///
+/// # Errors
+/// The request names none, or two.
+pub(super) fn named_host<'r>(
+    headers: &'r HeaderMap,
+    uri: &'r Uri,
+) -> Result<&'r str, &'static str> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let named = hosts.next().map(|value| value.to_str().unwrap_or_default());
+    if hosts.next().is_some() {
+        return Err("the request has two Host headers");
+    }
+    match (named, uri.authority().map(Authority::as_str)) {
+        (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(authority) => {
+            Err("Host and :authority differ")
+        }
+        (Some(host), _) | (None, Some(host)) => Ok(host),
+        (None, None) => Err("the request names no host"),
+    }
 }
 
 /// Host names and origins that are accepted besides loopback.
@@ -121,21 +151,7 @@ impl Allowed {
     /// # Errors
     /// A sentence that says what is not allowed, and how to allow it.
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), String> {
-        let mut hosts = headers.get_all(header::HOST).iter();
-        let named = hosts.next().map(|value| value.to_str().unwrap_or_default());
-        if hosts.next().is_some() {
-            return Err("the request has two Host headers".into());
-        }
-        // HTTP/2 sends `:authority` in place of Host; if both are present they must be equal (RFC
-        // 9113 section 8.3.1).
-        let authority = uri.authority().map(Authority::as_str);
-        let host = match (named, authority) {
-            (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(authority) => {
-                return Err("Host and :authority differ".into());
-            }
-            (Some(host), _) | (None, Some(host)) => host,
-            (None, None) => return Err("the request names no host".into()),
-        };
+        let host = named_host(headers, uri)?;
         if !self.admits_host(host) {
             return Err(format!(
                 "the host `{}` is not allowed; start with --allow-host NAME to serve under that name",
@@ -219,7 +235,7 @@ fn is_loopback(name: &str) -> bool {
 }
 
 /// Splits `name`, `name:port` or `[address]:port`; `None` for anything else.
-fn split_host_port(host: &str) -> Option<(&str, Option<u16>)> {
+pub(super) fn split_host_port(host: &str) -> Option<(&str, Option<u16>)> {
     let (name, rest) = match host.strip_prefix('[') {
         Some(inner) => {
             let end = inner.find(']')? + 2;

@@ -7,17 +7,18 @@ use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::{HeaderMap, Response, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::BytesMut;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::Value;
 
+use super::host_and_origin::refused;
 use crate::caller::Caller;
 use crate::caller::memory_budget::{HeldMemory, MemoryBudget, OutOfMemory};
-use crate::mcp::protocol::answer::{McpAnswer, McpRefusal};
+use crate::mcp::protocol::answer::{Frame, McpAnswer, McpRefusal};
 use crate::mcp::protocol::message::{McpRequest, Message, Method, RequestParameters};
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::observe;
@@ -47,35 +48,14 @@ impl BodyMemory {
     }
 }
 
-/// Reason for which a body is refused.
-pub(super) enum RefusedBody {
-    Status(StatusCode),
-    /// No memory is left for the client.
-    Busy,
-}
-
-impl From<OutOfMemory> for RefusedBody {
-    fn from(OutOfMemory: OutOfMemory) -> Self {
-        observe::refused_request("memory");
-        Self::Busy
-    }
-}
-
-impl IntoResponse for RefusedBody {
-    fn into_response(self) -> Response<Body> {
-        match self {
-            Self::Status(status) => status.into_response(),
-            Self::Busy => {
-                let why = "this server is busy: it holds as many bytes of your requests and replies as its memory allows; try again in a moment, with fewer calls at a time\n";
-                (
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    [(header::RETRY_AFTER, RETRY_SECONDS)],
-                    why,
-                )
-                    .into_response()
-            }
-        }
-    }
+/// Refuses a body for which no memory is left.
+fn busy(OutOfMemory: OutOfMemory) -> Box<Response> {
+    observe::refused_request("memory");
+    refused((
+        StatusCode::SERVICE_UNAVAILABLE,
+        [(header::RETRY_AFTER, RETRY_SECONDS)],
+        "this server is busy: it holds as many bytes of your requests and replies as its memory allows; try again in a moment, with fewer calls at a time\n",
+    ))
 }
 
 /// The whole body, and the memory that its message takes.
@@ -83,16 +63,16 @@ pub(super) async fn receive_body<B>(
     caller: &Caller,
     body: B,
     budget: &BodyMemory,
-) -> Result<(Bytes, HeldMemory), RefusedBody>
+) -> Result<(Bytes, HeldMemory), Box<Response>>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let declared = caller
         .headers
         .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+        .and_then(|length| length.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length| length > MAX_REQUEST_BYTES) {
-        return Err(RefusedBody::Status(StatusCode::PAYLOAD_TOO_LARGE));
+        return Err(refused(StatusCode::PAYLOAD_TOO_LARGE));
     }
     let mut collecting = pin!(collect(body, declared, budget, caller));
     // Most bodies are there already, and need no clock.
@@ -100,12 +80,13 @@ where
         Poll::Ready(collected) => collected,
         Poll::Pending => {
             let collected = tokio::time::timeout(BODY_TIMEOUT, collecting).await;
-            collected.map_err(|_| RefusedBody::Status(StatusCode::REQUEST_TIMEOUT))?
+            collected.map_err(|_| refused(StatusCode::REQUEST_TIMEOUT))?
         }
     };
     let (bytes, mut memory) = collected?;
     if memory.is_held() {
-        memory.grow_to(tree_bytes(&bytes).min(budget.all.quarter()), caller)?;
+        let tree = tree_bytes(&bytes).min(budget.all.quarter());
+        memory.grow_to(tree, caller).map_err(busy)?;
     }
     Ok((bytes, memory))
 }
@@ -125,11 +106,11 @@ async fn collect<B>(
     declared: Option<usize>,
     budget: &BodyMemory,
     caller: &Caller,
-) -> Result<(Bytes, HeldMemory), RefusedBody>
+) -> Result<(Bytes, HeldMemory), Box<Response>>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    let too_large = || RefusedBody::Status(StatusCode::PAYLOAD_TOO_LARGE);
+    let too_large = || refused(StatusCode::PAYLOAD_TOO_LARGE);
     let (mut memory, mut arriving) = (budget.all.begin(), None);
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
@@ -148,11 +129,10 @@ where
         } else {
             length * 2
         };
-        memory.grow_to(held, caller)?;
+        memory.grow_to(held, caller).map_err(busy)?;
         if memory.is_held() {
-            arriving
-                .get_or_insert_with(|| budget.arriving.begin())
-                .grow_to(held, caller)?;
+            let arriving = arriving.get_or_insert_with(|| budget.arriving.begin());
+            arriving.grow_to(held, caller).map_err(busy)?;
         }
         if is_first {
             first = data;
@@ -177,19 +157,13 @@ const VERSION_HEADER: &str = "mcp-protocol-version";
 const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 
-/// Reason for which the head of a POST is refused.
-pub(super) struct HeadRefusal(pub(super) StatusCode, pub(super) &'static str);
-
-/// Reason for which a message is refused because of its headers.
-pub(super) enum MessageRefusal {
-    Text(String),
-    Error(ErrorData),
-}
-
-impl From<ErrorData> for MessageRefusal {
-    fn from(error: ErrorData) -> Self {
-        Self::Error(error)
-    }
+/// Refuses a request with a message of JSON-RPC.
+pub(super) fn refused_message(body: impl Into<Body>) -> Box<Response> {
+    refused((
+        StatusCode::BAD_REQUEST,
+        [(header::CONTENT_TYPE, "application/json")],
+        body.into(),
+    ))
 }
 
 /// Returns true if `Accept` names all of these types.
@@ -201,7 +175,7 @@ pub(super) fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
 }
 
 /// Checks that a POST is JSON.
-pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), HeadRefusal> {
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Box<Response>> {
     let content_type = headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
@@ -209,7 +183,7 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), HeadRefusal>
     // something else.
     if essence(content_type.unwrap_or_default()) != "application/json" {
         let why = "the body must be application/json\n";
-        return Err(HeadRefusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+        return Err(refused((StatusCode::UNSUPPORTED_MEDIA_TYPE, why)));
     }
     Ok(())
 }
@@ -218,37 +192,37 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), HeadRefusal>
 ///
 /// # Errors
 /// It is not known here.
-pub(super) fn version_header(headers: &HeaderMap) -> Result<Option<ProtocolVersion>, String> {
-    match version_text(headers)? {
-        None => Ok(None),
-        Some(name) => known_version(name).map(Some),
-    }
+pub(super) fn version_header(
+    headers: &HeaderMap,
+) -> Result<Option<ProtocolVersion>, Box<Response>> {
+    version_text(headers)?.map(known_version).transpose()
 }
 
-fn version_text(headers: &HeaderMap) -> Result<Option<&str>, String> {
-    let invalid = || "Bad Request: Invalid MCP-Protocol-Version header encoding".to_owned();
+fn version_text(headers: &HeaderMap) -> Result<Option<&str>, Box<Response>> {
+    let invalid = |why: &'static str| refused((StatusCode::BAD_REQUEST, why));
     let mut values = headers.get_all(VERSION_HEADER).iter();
-    let value = values.next();
+    let value = values.next().map(HeaderValue::to_str);
     if values.next().is_some() {
-        return Err("Bad Request: MCP-Protocol-Version is there twice".into());
+        return Err(invalid("Bad Request: MCP-Protocol-Version is there twice"));
     }
-    value
-        .map(|value| value.to_str().map_err(|_| invalid()))
-        .transpose()
+    let why = "Bad Request: Invalid MCP-Protocol-Version header encoding";
+    value.transpose().map_err(|_| invalid(why))
 }
 
-fn known_version(name: &str) -> Result<ProtocolVersion, String> {
-    ProtocolVersion::parse(name)
-        .ok_or_else(|| format!("Bad Request: Unsupported MCP-Protocol-Version: {name}"))
+fn known_version(name: &str) -> Result<ProtocolVersion, Box<Response>> {
+    ProtocolVersion::parse(name).ok_or_else(|| {
+        let why = format!("Bad Request: Unsupported MCP-Protocol-Version: {name}");
+        refused((StatusCode::BAD_REQUEST, why))
+    })
 }
 
 /// Checks that a client accepts both kinds of answers.
-pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), HeadRefusal> {
+pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), Box<Response>> {
     if accepts(headers, &["application/json", "text/event-stream"]) {
         return Ok(());
     }
     let why = "Not Acceptable: Client must accept both application/json and text/event-stream";
-    Err(HeadRefusal(StatusCode::NOT_ACCEPTABLE, why))
+    Err(refused((StatusCode::NOT_ACCEPTABLE, why)))
 }
 
 /// The version that the header names, if the headers say the same as the message.
@@ -258,20 +232,35 @@ pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), HeadRefusal> {
 pub(super) fn check_message(
     headers: &HeaderMap,
     message: &Message,
-) -> Result<Option<ProtocolVersion>, MessageRefusal> {
-    let header = version_text(headers).map_err(MessageRefusal::Text)?;
+) -> Result<Option<ProtocolVersion>, Box<Response>> {
+    let header = version_text(headers)?;
     let request = match message {
         Message::Request(request) => Some(request),
         Message::Notification(_) | Message::Answer(_) => None,
     };
-    if let Some(request) = request.filter(|request| request.method == Method::Initialize) {
-        check_initialize(headers, header, &request.parameters)?;
-        return Ok(header.and_then(ProtocolVersion::parse));
-    }
-    let named = request.and_then(|request| request.parameters.version_name());
     // What a request names for itself is judged with it.
-    if let (Some(name), None) = (header, named) {
-        known_version(name).map_err(MessageRefusal::Text)?;
+    let is_judged_here = request.is_none_or(|request| {
+        request.method != Method::Initialize && request.parameters.version_name().is_none()
+    });
+    if let Some(name) = header.filter(|_| is_judged_here) {
+        known_version(name)?;
+    }
+    compare(headers, header, message, request).map_err(|error| {
+        let id = request.map(|request| &request.id);
+        refused_message(Frame::of_error(id, &error).into_bytes())
+    })?;
+    Ok(header.and_then(ProtocolVersion::parse))
+}
+
+/// Compares what the headers say with the message, which may be a request.
+fn compare(
+    headers: &HeaderMap,
+    header: Option<&str>,
+    message: &Message,
+    request: Option<&McpRequest>,
+) -> Result<(), ErrorData> {
+    if let Some(request) = request.filter(|request| request.method == Method::Initialize) {
+        return check_initialize(headers, header, &request.parameters);
     }
     let repeats_method = header.is_some_and(repeats_method);
     if repeats_method {
@@ -286,25 +275,20 @@ pub(super) fn check_message(
         }
     }
     let Some(request) = request else {
-        return Ok(header.and_then(ProtocolVersion::parse));
+        return Ok(());
     };
-    match (named, header) {
+    match (request.parameters.version_name(), header) {
         (None, _) if repeats_method || request.method == Method::Discover => {
-            request.parameters.require_keys()?;
+            request.parameters.require_keys()
         }
-        (Some(_), None) => {
-            return Err(mismatch(
-                "request _meta protocolVersion requires MCP-Protocol-Version header".into(),
-            ));
-        }
-        (Some(named), Some(header)) if named != header => {
-            return Err(mismatch(format!(
-                "MCP-Protocol-Version header ({header}) does not match request _meta protocolVersion ({named})"
-            )));
-        }
-        _ => {}
+        (Some(_), None) => Err(mismatch(
+            "request _meta protocolVersion requires MCP-Protocol-Version header".into(),
+        )),
+        (Some(named), Some(header)) if named != header => Err(mismatch(format!(
+            "MCP-Protocol-Version header ({header}) does not match request _meta protocolVersion ({named})"
+        ))),
+        _ => Ok(()),
     }
-    Ok(header.and_then(ProtocolVersion::parse))
 }
 
 /// Returns true if messages of a version, which need not be known, repeat their method and name in
@@ -313,8 +297,8 @@ fn repeats_method(version: &str) -> bool {
     version >= ProtocolVersion::FIRST_WITHOUT_HANDSHAKE.name()
 }
 
-fn mismatch(why: String) -> MessageRefusal {
-    MessageRefusal::Error(ErrorData::header_mismatch(why, None))
+fn mismatch(why: String) -> ErrorData {
+    ErrorData::header_mismatch(why, None)
 }
 
 /// A handshake need not repeat its method, but what it repeats must agree.
@@ -322,18 +306,15 @@ fn check_initialize(
     headers: &HeaderMap,
     header: Option<&str>,
     parameters: &RequestParameters,
-) -> Result<(), MessageRefusal> {
-    let body = parameters
-        .rest
-        .get("protocolVersion")
-        .and_then(Value::as_str);
-    if let (Some(header), Some(body)) = (header, body)
+) -> Result<(), ErrorData> {
+    let body = parameters.rest.get("protocolVersion");
+    if let (Some(header), Some(body)) = (header, body.and_then(Value::as_str))
         && header != body
     {
         let why = format!(
             "Invalid Request: MCP-Protocol-Version header ({header}) does not match initialize params.protocolVersion ({body})"
         );
-        return Err(ErrorData::invalid_request(why, None).into());
+        return Err(ErrorData::invalid_request(why, None));
     }
     if header.is_some_and(repeats_method) && headers.contains_key(METHOD_HEADER) {
         check_method_header(headers, "initialize")?;
@@ -347,7 +328,7 @@ fn sole_header<'h>(
     headers: &'h HeaderMap,
     name: &str,
     label: &str,
-) -> Result<Option<&'h str>, MessageRefusal> {
+) -> Result<Option<&'h str>, ErrorData> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() {
@@ -356,7 +337,7 @@ fn sole_header<'h>(
     Ok(value.and_then(|value| value.to_str().ok()))
 }
 
-fn check_method_header(headers: &HeaderMap, method: &str) -> Result<(), MessageRefusal> {
+fn check_method_header(headers: &HeaderMap, method: &str) -> Result<(), ErrorData> {
     match sole_header(headers, METHOD_HEADER, "Mcp-Method")? {
         None => Err(mismatch("missing required Mcp-Method header".into())),
         Some(value) if value != method => Err(mismatch(format!(
@@ -371,7 +352,7 @@ fn check_method(
     headers: &HeaderMap,
     method: &str,
     parameters: &RequestParameters,
-) -> Result<(), MessageRefusal> {
+) -> Result<(), ErrorData> {
     check_method_header(headers, method)?;
     let name = match method {
         "tools/call" | "prompts/get" => parameters.name.as_ref(),
@@ -406,10 +387,8 @@ fn check_method(
 
 /// A value that a header cannot hold is written as `=?base64?…?=`.
 fn decode(value: &str) -> Option<String> {
-    match value
-        .strip_prefix("=?base64?")
-        .and_then(|inner| inner.strip_suffix("?="))
-    {
+    let inner = value.strip_prefix("=?base64?");
+    match inner.and_then(|inner| inner.strip_suffix("?=")) {
         Some(inner) => String::from_utf8(BASE64_STANDARD.decode(inner).ok()?).ok(),
         None => Some(value.to_owned()),
     }

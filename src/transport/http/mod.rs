@@ -23,7 +23,7 @@ pub(crate) mod tls;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
@@ -51,6 +51,7 @@ use crate::caller::memory_budget::MemoryBudget;
 use crate::fd_limit;
 use crate::files::FileStore;
 use crate::mcp::{McpServer, drain_calls};
+use crate::observe::once_per_minute::OncePerMinute;
 use crate::outbound::HttpClient;
 use crate::shared_state::state::SharedState;
 
@@ -58,8 +59,6 @@ use crate::shared_state::state::SharedState;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause without accepting connections when no file descriptor is left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
-/// Interval at which the log reports that no file descriptor is left.
-const EXHAUSTED_LOG_INTERVAL: Duration = Duration::from_mins(1);
 /// Time limit of writing the last answers.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -129,7 +128,7 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> io::Result<()> {
     let streams = CancellationToken::new();
-    let calls: TaskTracker = server.calls().clone();
+    let calls = server.calls().clone();
     let ending = server.state.ending.clone();
     let scheme = options.scheme();
     let own = Url::parse(&format!("{scheme}://{}/mcp", listener.local_addr()?)).ok();
@@ -181,16 +180,8 @@ pub async fn serve(
         .showing_requests(is_open);
     let front = router::front(&server, options, admission, page, streams.clone());
     let connections = Connections::new(front, draining);
-    let accepted = accept_connections(
-        &listener,
-        options.limits.connections,
-        &connections,
-        tls,
-        &stop,
-    )
-    .await;
-    drop(listener);
-    accepted?;
+    let max_connections = options.limits.connections;
+    accept_connections(listener, max_connections, &connections, tls, &stop).await?;
     ending.cancel();
     drain_connections(connections, &calls, &streams).await;
     Ok(())
@@ -198,11 +189,10 @@ pub async fn serve(
 
 /// Serves metrics and the health pages on a listener of their own.
 pub(crate) async fn serve_metrics(listener: TcpListener, server: McpServer, allowed: Allowed) {
-    let router = monitoring::router(Health::new(server), allowed);
-    let mut exhausted = ExhaustedLog::default();
+    let router = monitoring::router(Health(server), allowed);
     let mut connections = MetricsConnections::new(router);
     loop {
-        match accept(&listener, &mut exhausted).await {
+        match accept(&listener).await {
             Ok((stream, _)) => connections.serve(stream),
             Err(error) => {
                 tracing::error!("metrics are not served any more: {error}");
@@ -214,7 +204,7 @@ pub(crate) async fn serve_metrics(listener: TcpListener, server: McpServer, allo
 
 /// Accepts connections and serves each in a task of its own, until `stop` is cancelled.
 async fn accept_connections(
-    listener: &TcpListener,
+    listener: TcpListener,
     max_connections: usize,
     connections: &Connections,
     tls: Option<watch::Receiver<Arc<ServerConfig>>>,
@@ -223,7 +213,6 @@ async fn accept_connections(
     let places = Arc::new(Semaphore::new(fd_limit::client_connections(
         max_connections,
     )));
-    let mut exhausted = ExhaustedLog::default();
     loop {
         let place = tokio::select! {
             () = stop.cancelled() => return Ok(()),
@@ -231,7 +220,7 @@ async fn accept_connections(
         };
         let (stream, peer) = tokio::select! {
             () = stop.cancelled() => return Ok(()),
-            accepted = accept(listener, &mut exhausted) => accepted?,
+            accepted = accept(&listener) => accepted?,
         };
         let connections = connections.clone();
         let acceptor = tls
@@ -255,10 +244,8 @@ async fn accept_connections(
 }
 
 /// The next connection.
-async fn accept(
-    listener: &TcpListener,
-    exhausted: &mut ExhaustedLog,
-) -> io::Result<(TcpStream, Peer)> {
+async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, Peer)> {
+    static TOLD: OncePerMinute = OncePerMinute::new();
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
@@ -268,7 +255,11 @@ async fn accept(
                 return Ok((stream, Peer(peer.ip())));
             }
             Err(error) if fd_limit::is_out_of_descriptors(&error) => {
-                exhausted.log(&error);
+                if TOLD.is_due() {
+                    tracing::warn!(
+                        "no connection can be accepted, because no file descriptor is left ({error}); `ulimit -n` sets how many there are"
+                    );
+                }
                 // The connection stays in the queue, and accepting it again at once would fail too.
                 tokio::time::sleep(EXHAUSTED_PAUSE).await;
             }
@@ -287,26 +278,6 @@ fn is_transient(error: &io::Error) -> bool {
         error.kind(),
         ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted | WouldBlock
     )
-}
-
-/// Logs that no descriptor is left, at most once in [`EXHAUSTED_LOG_INTERVAL`].
-#[derive(Default)]
-struct ExhaustedLog {
-    last: Option<Instant>,
-}
-
-impl ExhaustedLog {
-    fn log(&mut self, error: &io::Error) {
-        if self
-            .last
-            .is_none_or(|last| last.elapsed() >= EXHAUSTED_LOG_INTERVAL)
-        {
-            self.last = Some(Instant::now());
-            tracing::warn!(
-                "no connection can be accepted, because no file descriptor is left ({error}); `ulimit -n` sets how many there are"
-            );
-        }
-    }
 }
 
 /// Lets every connection finish its answer. Streams that only wait for changes would never end by

@@ -6,6 +6,7 @@
 //! otherwise take every replica out of service.
 
 use std::collections::VecDeque;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +23,9 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::host_and_origin::Allowed;
+use super::host_and_origin::{Allowed, named_host, refused_method, split_host_port};
+use super::page::accepted;
 use crate::mcp::McpServer;
-use crate::mcp::endpoints::served_apis::ServedState;
 use crate::observe;
 use crate::observe::metrics::TextFormat;
 
@@ -91,24 +92,9 @@ pub(super) fn router(health: Health, allowed: Allowed) -> Router {
 /// another origin cannot read the answer, which names no origin.
 async fn admit(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return (
-            StatusCode::METHOD_NOT_ALLOWED,
-            [(header::ALLOW, "GET, HEAD")],
-        )
-            .into_response();
+        return *refused_method("GET, HEAD");
     }
-    let hosts: Vec<&str> = request
-        .headers()
-        .get_all(header::HOST)
-        .iter()
-        .map(|host| host.to_str().unwrap_or_default())
-        .collect();
-    let authority = request.uri().authority().map(ToString::to_string);
-    let host = match (hosts.as_slice(), &authority) {
-        ([host], _) => *host,
-        ([], Some(authority)) => authority,
-        _ => "",
-    };
+    let host = named_host(request.headers(), request.uri()).unwrap_or_default();
     if is_address(host) || allowed.admits_host(host) {
         return next.run(request).await;
     }
@@ -118,40 +104,45 @@ async fn admit(State(allowed): State<Arc<Allowed>>, request: Request, next: Next
 
 /// `1.2.3.4`, `1.2.3.4:80`, `[::1]` or `[::1]:80`.
 fn is_address(host: &str) -> bool {
-    let is_port = |text: &str| {
-        text.is_empty()
-            || text
-                .strip_prefix(':')
-                .is_some_and(|port| port.parse::<u16>().is_ok())
-    };
-    if let Some((address, port)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return address.parse::<std::net::Ipv6Addr>().is_ok() && is_port(port);
-    }
-    let (address, port) = host.split_at(host.find(':').unwrap_or(host.len()));
-    address.parse::<std::net::Ipv4Addr>().is_ok() && is_port(port)
+    split_host_port(host).is_some_and(|(name, _)| {
+        let in_brackets = name
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        match in_brackets {
+            Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+            None => name.parse::<Ipv4Addr>().is_ok(),
+        }
+    })
 }
 
 fn metrics(headers: &HeaderMap) -> Response {
     let Some(metrics) = observe::metrics() else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let accept: Vec<&str> = headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .collect();
-    let format = TextFormat::accepted(&accept.join(","));
-    (
-        [(header::CONTENT_TYPE, format.content_type())],
-        metrics.exposition(format),
-    )
-        .into_response()
+    let (format, content_type) = if takes_open_metrics(headers) {
+        (
+            TextFormat::OpenMetrics,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        )
+    } else {
+        (
+            TextFormat::Classic,
+            "text/plain; version=0.0.4; charset=utf-8",
+        )
+    };
+    let content_type = [(header::CONTENT_TYPE, content_type)];
+    (content_type, metrics.exposition(format)).into_response()
+}
+
+/// Returns true if `Accept` names `OpenMetrics` with a weight above 0.
+fn takes_open_metrics(headers: &HeaderMap) -> bool {
+    accepted(headers).any(|(name, weight)| name == "application/openmetrics-text" && weight > 0)
 }
 
 /// Describes the served APIs, for the operator only.
 fn describe(health: &Health) -> Response {
     let readiness = health.readiness();
-    let apis = health.apis();
+    let apis = health.0.apis().states();
     let mut body = json!({
         "status": readiness.to_string(),
         "tools": apis.iter().map(|api| api.tools).sum::<usize>(),
@@ -160,7 +151,7 @@ fn describe(health: &Health) -> Response {
             Readiness::Ready | Readiness::Draining => None,
         },
         "last_reload_failed": apis.iter().any(|api| api.has_failed_reload),
-        "shared_state_answers": health.shared_state_answers(),
+        "shared_state_answers": health.0.shared_state().map(|shared| shared.answers()),
     });
     let named = apis.iter().filter_map(|api| {
         let state = json!({ "status": api.status, "tools": api.tools, "last_reload_failed": api.has_failed_reload });
@@ -170,23 +161,17 @@ fn describe(health: &Health) -> Response {
     if let Some(body) = body.as_object_mut().filter(|_| !named.is_empty()) {
         body.insert("apis".to_owned(), named.into());
     }
-    let headers = [
-        (header::CONTENT_TYPE, "application/json"),
-        (header::CACHE_CONTROL, "no-store"),
-    ];
-    (readiness.status(), headers, format!("{body}\n")).into_response()
+    answer_json(readiness, format!("{body}\n"))
 }
 
 /// State that decides if requests should be sent to this server.
 #[derive(Clone)]
-pub(crate) struct Health {
-    server: McpServer,
-}
+pub(super) struct Health(pub(super) McpServer);
 
 /// Readiness for requests.
 #[derive(Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "lowercase")]
-pub(crate) enum Readiness {
+enum Readiness {
     /// Requests are answered.
     Ready,
     /// A document is not there yet, or the keys that clients' tokens are verified with.
@@ -195,24 +180,10 @@ pub(crate) enum Readiness {
     Draining,
 }
 
-impl Readiness {
-    /// 200 or 503.
-    pub(crate) fn status(self) -> StatusCode {
-        match self {
-            Self::Ready => StatusCode::OK,
-            Self::Loading | Self::Draining => StatusCode::SERVICE_UNAVAILABLE,
-        }
-    }
-}
-
 impl Health {
-    pub(crate) fn new(server: McpServer) -> Self {
-        Self { server }
-    }
-
     /// Returns the current readiness.
-    pub(crate) fn readiness(&self) -> Readiness {
-        if self.server.readiness().draining.is_cancelled() {
+    fn readiness(&self) -> Readiness {
+        if self.0.readiness().draining.is_cancelled() {
             Readiness::Draining
         } else if self.waits_for().is_some() {
             Readiness::Loading
@@ -223,45 +194,32 @@ impl Health {
 
     /// Returns what is still missing, for the operator.
     fn waits_for(&self) -> Option<&'static str> {
-        if !self.server.is_ready() {
+        if !self.0.is_ready() {
             return Some("the document");
         }
-        let awaits_keys = self
-            .server
-            .readiness()
-            .awaits_keys
-            .get()
-            .is_some_and(|awaits_keys| awaits_keys());
-        awaits_keys.then_some("the keys of the issuer")
-    }
-
-    /// Returns the state of each API, for the operator.
-    pub(crate) fn apis(&self) -> Vec<ServedState> {
-        self.server.apis().states()
-    }
-
-    /// Returns true if the shared state can be reached; `None` if there is none.
-    fn shared_state_answers(&self) -> Option<bool> {
-        self.server.shared_state().map(|shared| shared.answers())
+        let awaits_keys = self.0.readiness().awaits_keys.get();
+        awaits_keys
+            .is_some_and(|awaits_keys| awaits_keys())
+            .then_some("the keys of the issuer")
     }
 
     /// Writes the number of APIs that are served, without their names; empty for a single one.
     fn counts(&self) -> String {
-        let apis = self.server.apis();
-        let counts = apis.counts();
+        let apis = self.0.apis();
         if apis.is_single() {
             return String::new();
         }
+        let counts = apis.counts();
         format!(",\"served\":{},\"apis\":{}", counts.served, counts.all)
     }
 
     /// Makes both pages as unauthenticated clients may read them: one word, and the number of APIs
     /// if there are several.
-    pub(crate) fn routes(self) -> Router {
+    pub(super) fn routes(self) -> Router {
         let ready = move || async move {
             let readiness = self.readiness();
             let body = format!("{{\"status\":\"{readiness}\"{}}}\n", self.counts());
-            answer_json(readiness.status(), body)
+            answer_json(readiness, body)
         };
         Router::new()
             .route("/healthz", get(|| async { "ok\n" }))
@@ -269,8 +227,12 @@ impl Health {
     }
 }
 
-/// A page that no cache may keep.
-fn answer_json(status: StatusCode, body: String) -> Response {
+/// A page that no cache may keep: 200 if requests should be sent, else 503.
+fn answer_json(readiness: Readiness, body: String) -> Response {
+    let status = match readiness {
+        Readiness::Ready => StatusCode::OK,
+        Readiness::Loading | Readiness::Draining => StatusCode::SERVICE_UNAVAILABLE,
+    };
     let headers = [
         (header::CONTENT_TYPE, "application/json"),
         (header::CACHE_CONTROL, "no-store"),
@@ -281,6 +243,24 @@ fn answer_json(status: StatusCode, body: String) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn open_metrics_is_for_those_who_name_it() {
+        for (accept, expected) in [
+            ("", false),
+            ("*/*", false),
+            ("text/plain;version=0.0.4", false),
+            (
+                "application/openmetrics-text;version=1.0.0,text/plain;q=0.5",
+                true,
+            ),
+            ("text/plain, Application/OpenMetrics-Text; q=0.4", true),
+            ("application/openmetrics-text;q=0, text/plain", false),
+        ] {
+            let headers = HeaderMap::from_iter([(header::ACCEPT, accept.parse().unwrap())]);
+            assert_eq!(takes_open_metrics(&headers), expected, "{accept}");
+        }
+    }
 
     #[test]
     fn addresses_are_hosts_with_or_without_port() {

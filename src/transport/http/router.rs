@@ -105,7 +105,7 @@ fn router(
         .layer(middleware::from_fn_with_state(allowed, guard_routes))
         // Outside of the guard: a probe asks by address, and learns nothing but whether to send
         // requests.
-        .merge(Health::new(server.clone()).routes())
+        .merge(Health(server.clone()).routes())
 }
 
 /// The answer at any other path: where MCP is, at the paths that clients try as well.

@@ -10,19 +10,21 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use futures_util::stream::try_unfold;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, Take};
 
-use super::host_and_origin::{Allowed, refuse_foreign};
+use super::host_and_origin::{Allowed, refuse_foreign, refused, refused_method};
 use crate::admission::ClientAdmission;
 use crate::files::{FILES_PATH, FileDownload, FileStore};
 
 /// Number of bytes that are read at once.
 const PIECE_BYTES: usize = 64 << 10;
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
 
 /// What the route needs.
 struct FileRoute {
@@ -49,12 +51,22 @@ pub(super) fn routes(
 
 async fn answer(State(route): State<Arc<FileRoute>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    let mut response = match route.find(&parts).await {
+    let response = match route.find(&parts).await {
         Ok(opened) => respond(opened, parts.method == Method::HEAD),
         Err(refusal) => *refusal,
     };
-    protect(response.headers_mut());
-    response
+    // It is neither shown nor kept, run or embedded.
+    let headers = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "sandbox; default-src 'none'",
+        ),
+        (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    (headers, response).into_response()
 }
 
 impl FileRoute {
@@ -65,30 +77,15 @@ impl FileRoute {
             admission.count_stranger(&request.extensions).await?;
         }
         if !matches!(request.method, Method::GET | Method::HEAD) {
-            let refusal = (
-                StatusCode::METHOD_NOT_ALLOWED,
-                [(header::ALLOW, "GET, HEAD")],
-            );
-            return Err(Box::new(refusal.into_response()));
+            return Err(refused_method("GET, HEAD"));
         }
-        let token = request
-            .uri
-            .path()
-            .strip_prefix(FILES_PATH)
-            .unwrap_or_default()
-            .to_owned();
+        let token = request.uri.path().strip_prefix(FILES_PATH);
+        let token = token.unwrap_or_default().to_owned();
         let store = Arc::clone(&self.store);
         let opened = tokio::task::spawn_blocking(move || store.open(&token)).await;
         let opened = opened.ok().flatten();
-        opened.ok_or_else(|| {
-            Box::new(
-                (
-                    StatusCode::NOT_FOUND,
-                    "there is no such file, or its link has ended\n",
-                )
-                    .into_response(),
-            )
-        })
+        let why = "there is no such file, or its link has ended\n";
+        opened.ok_or_else(|| refused((StatusCode::NOT_FOUND, why)))
     }
 }
 
@@ -99,15 +96,13 @@ fn respond(opened: FileDownload, is_head: bool) -> Response {
     } else {
         stream(file, length)
     };
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/octet-stream"),
-    );
-    headers.insert(header::CONTENT_LENGTH, length.into());
-    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("none"));
-    if let Ok(disposition) = HeaderValue::from_str(&format!("attachment; filename={name}")) {
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream"),
+        (header::ACCEPT_RANGES, "none"),
+    ];
+    let mut response = (headers, [(header::CONTENT_LENGTH, length)], body).into_response();
+    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename={name}")) {
+        let headers = response.headers_mut();
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
     response
@@ -122,23 +117,4 @@ fn stream(file: std::fs::File, length: u64) -> Body {
         let read = file.read_buf(&mut piece).await?;
         Ok::<_, std::io::Error>((read > 0).then(|| (Bytes::from(piece), file)))
     }))
-}
-
-/// Sets headers that keep a file from being shown, kept, run or embedded.
-fn protect(headers: &mut HeaderMap) {
-    for (name, value) in [
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "sandbox; default-src 'none'",
-        ),
-        (
-            header::HeaderName::from_static("cross-origin-resource-policy"),
-            "same-origin",
-        ),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::REFERRER_POLICY, "no-referrer"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
 }

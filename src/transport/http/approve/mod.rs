@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 use url::Url;
 
-use super::host_and_origin::{Allowed, refuse_foreign};
+use super::host_and_origin::{Allowed, refuse_foreign, refused, refused_method};
 use super::page::ServedPage;
 use crate::admission::ClientAdmission;
 use crate::mcp::calls::by_link::{APPROVE_PATH, Links};
@@ -81,16 +81,12 @@ pub(crate) fn open_listener(links: Arc<Links>) -> BoxFuture<'static, io::Result<
 async fn answer(State(route): State<Arc<ApprovalRoute>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let answered = route.answer(&parts, body).await;
-    let mut response = answered.unwrap_or_else(|refusal| *refusal);
-    for (name, value) in [
+    let headers = [
         (header::CACHE_CONTROL, "no-store"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ] {
-        let value = header::HeaderValue::from_static(value);
-        response.headers_mut().insert(name, value);
-    }
-    response
+    ];
+    (headers, answered.unwrap_or_else(|refusal| *refusal)).into_response()
 }
 
 impl ApprovalRoute {
@@ -104,7 +100,7 @@ impl ApprovalRoute {
                 self.approver(parts).await?;
                 match known(self.links.shown(id).await)? {
                     Some(shown) => Ok(Json(shown).into_response()),
-                    None => refused(StatusCode::NOT_FOUND, NO_QUESTION),
+                    None => Err(refused((StatusCode::NOT_FOUND, NO_QUESTION))),
                 }
             }
             Method::GET | Method::HEAD => Ok(PAGE.as_ref().map_or_else(
@@ -117,20 +113,15 @@ impl ApprovalRoute {
                 let read = timeout(MAX_ANSWER.1, to_bytes(body, MAX_ANSWER.0)).await;
                 let bytes = read.ok().and_then(Result::ok).unwrap_or_default();
                 let Ok(PageAnswer { hash, agree }) = serde_json::from_slice(&bytes) else {
-                    return refused(StatusCode::BAD_REQUEST, "This is no answer.\n");
+                    return Err(refused((StatusCode::BAD_REQUEST, "This is no answer.\n")));
                 };
                 if known(self.links.answer(id, &hash, agree, &approver).await)? {
                     Ok(StatusCode::NO_CONTENT.into_response())
                 } else {
-                    refused(StatusCode::NOT_FOUND, NO_QUESTION)
+                    Err(refused((StatusCode::NOT_FOUND, NO_QUESTION)))
                 }
             }
-            _ => {
-                let allow = [(header::ALLOW, "GET, HEAD, POST")];
-                Err(Box::new(
-                    (StatusCode::METHOD_NOT_ALLOWED, allow).into_response(),
-                ))
-            }
+            _ => Err(refused_method("GET, HEAD, POST")),
         }
     }
 
@@ -144,7 +135,7 @@ impl ApprovalRoute {
         if host.is_some() && host == own && parts.uri.authority().is_none() {
             return Ok(());
         }
-        refused(StatusCode::FORBIDDEN, "Forbidden\n")
+        Err(refused((StatusCode::FORBIDDEN, "Forbidden\n")))
     }
 
     /// Refuses an answer that a page of another origin, a form or a link could send, also where a
@@ -157,11 +148,11 @@ impl ApprovalRoute {
             || only(headers, &SEC_FETCH_SITE) == Some("same-origin");
         if !(is_own && is_same_site) {
             let why = "Only the page of this server can answer.\n";
-            return refused(StatusCode::FORBIDDEN, why);
+            return Err(refused((StatusCode::FORBIDDEN, why)));
         }
         if only(headers, &header::CONTENT_TYPE) != Some("application/json") {
             let why = "An answer is JSON.\n";
-            return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, why);
+            return Err(refused((StatusCode::UNSUPPORTED_MEDIA_TYPE, why)));
         }
         Ok(())
     }
@@ -171,7 +162,7 @@ impl ApprovalRoute {
         match (&self.allowed, &self.admission) {
             (_, Some(admission)) => admission.approver(parts).await,
             (None, None) => Ok("local".into()),
-            (Some(_), None) => refused(StatusCode::UNAUTHORIZED, "Nobody may agree.\n"),
+            (Some(_), None) => Err(refused((StatusCode::UNAUTHORIZED, "Nobody may agree.\n"))),
         }
     }
 }
@@ -183,13 +174,8 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     value.to_str().ok()
 }
 
-/// Refuses a request.
-fn refused<T>(status: StatusCode, why: &'static str) -> Result<T, Box<Response>> {
-    Err(Box::new((status, why).into_response()))
-}
-
 /// What became of a question, or a refusal, because the state of the replicas is away.
 fn known<T>(known: Result<T, StateUnavailable>) -> Result<T, Box<Response>> {
     let why = "The state that replicas share cannot be used at the moment, so that no answer is valid. Try again.\n";
-    known.or_else(|StateUnavailable| refused(StatusCode::SERVICE_UNAVAILABLE, why))
+    known.map_err(|StateUnavailable| refused((StatusCode::SERVICE_UNAVAILABLE, why)))
 }

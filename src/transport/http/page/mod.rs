@@ -12,7 +12,7 @@
 //! - Its call in `load` in `transport/http/page/script/start.js`.
 //! - Its data in `mcp/page_tools.rs`, as a member of an answer or as a variant of `PageRequest`.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
@@ -153,56 +153,48 @@ impl ServedPage {
             "icon": options.icon,
             "snippets": options.snippets,
         });
-        let policy = format!("{}; frame-ancestors 'none'", policy());
-        Some(Arc::new(Self {
-            text: assemble("", &settings),
-            policy: HeaderValue::from_str(&policy).ok()?,
-        }))
+        Self::with_policy(assemble("", &settings), &POLICY).map(Arc::new)
     }
 
     /// Makes a page of its parts. `None` would be a mistake in them.
     pub(super) fn of(markup: &str, style: &str, script: &str) -> Option<Self> {
-        let policy = format!("{}; frame-ancestors 'none'", policy_of(script, style));
-        Some(Self {
-            text: with_parts(markup, style, script),
-            policy: HeaderValue::from_str(&policy).ok()?,
-        })
+        Self::with_policy(with_parts(markup, style, script), &policy_of(script, style))
+    }
+
+    fn with_policy(text: String, policy: &str) -> Option<Self> {
+        let policy = HeaderValue::try_from(format!("{policy}; frame-ancestors 'none'")).ok()?;
+        Some(Self { text, policy })
     }
 
     pub(super) fn answer(&self, method: &Method) -> Response {
-        let mut response = readable(method, "text/html; charset=utf-8", &self.text);
-        let headers = response.headers_mut();
-        headers.insert(
-            header::REFERRER_POLICY,
-            HeaderValue::from_static("no-referrer"),
-        );
-        headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-        headers.insert(header::CONTENT_SECURITY_POLICY, self.policy.clone());
-        response
+        let headers = [
+            (
+                header::REFERRER_POLICY,
+                HeaderValue::from_static("no-referrer"),
+            ),
+            (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+            (header::CONTENT_SECURITY_POLICY, self.policy.clone()),
+        ];
+        (
+            headers,
+            readable(method, "text/html; charset=utf-8", &self.text),
+        )
+            .into_response()
     }
 }
 
 /// A text that depends on the `Accept` of the request; without the text for HEAD.
 fn readable(method: &Method, media_type: &'static str, text: &str) -> Response {
-    let body = if method == Method::HEAD {
-        String::new()
-    } else {
-        text.to_owned()
-    };
-    let mut response = body.into_response();
-    let headers = response.headers_mut();
-    for (name, value) in [
+    let headers = [
         (header::CONTENT_TYPE, media_type),
         (header::CACHE_CONTROL, "no-store"),
         (header::VARY, "accept"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
+    ];
     if method == Method::HEAD {
-        headers.insert(header::CONTENT_LENGTH, text.len().into());
+        return (headers, [(header::CONTENT_LENGTH, text.len())]).into_response();
     }
-    response
+    (headers, text.to_owned()).into_response()
 }
 
 /// The layer: answers a browser that asks for a page, and a command such as curl that asks `/` for
@@ -231,36 +223,31 @@ pub(super) fn asks_for_page<B>(request: &http::Request<B>) -> bool {
 
 /// Returns true if a request takes plain text, and is not one of an MCP client.
 fn takes_text(headers: &HeaderMap) -> bool {
-    let mut ranges = headers
+    let is_text = |(name, _): (String, _)| matches!(name.as_str(), "*/*" | "text/*" | "text/plain");
+    !headers.contains_key(header::ACCEPT)
+        || accepted(headers).any(is_text)
+            && accepted(headers).all(|(name, _)| name != "text/event-stream")
+}
+
+/// The media ranges that `Accept` names, in lower case, each with its weight (RFC 9110 section
+/// 12.5.1).
+pub(super) fn accepted(headers: &HeaderMap) -> impl Iterator<Item = (String, u16)> {
+    let values = headers
         .get_all(header::ACCEPT)
         .iter()
-        .filter_map(|value| value.to_str().ok())
-        .peekable();
-    if ranges.peek().is_none() {
-        return true;
-    }
-    let names: Vec<&str> = ranges
-        .flat_map(|value| value.split(','))
-        .map(|range| range.split(';').next().unwrap_or_default().trim())
-        .collect();
-    names
-        .iter()
-        .any(|name| matches!(*name, "*/*" | "text/*" | "text/plain"))
-        && !names.contains(&"text/event-stream")
+        .filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+        (name, weight(parts))
+    })
 }
 
 /// Returns true if `text/html` is named with a higher weight than the types of MCP (RFC 9110
 /// section 12.5.1). `*/*` does not count.
 fn prefers_html(headers: &HeaderMap) -> bool {
     let (mut html, mut json, mut any_application) = (0, None, 0);
-    let values = headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    for range in values.flat_map(|value| value.split(',')) {
-        let mut parts = range.split(';').map(str::trim);
-        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
-        let weight = weight(parts);
+    for (name, weight) in accepted(headers) {
         match name.as_str() {
             "text/html" => html = html.max(weight),
             "text/event-stream" if weight > 0 => return false,
@@ -296,10 +283,7 @@ fn weight<'p>(mut parameters: impl Iterator<Item = &'p str>) -> u16 {
 
 /// The policy of the page (CSP 3): its own script and style by their hashes, its own origin,
 /// nothing else.
-fn policy() -> &'static str {
-    static POLICY: OnceLock<String> = OnceLock::new();
-    POLICY.get_or_init(|| policy_of(SCRIPT, STYLE))
-}
+static POLICY: LazyLock<String> = LazyLock::new(|| policy_of(SCRIPT, STYLE));
 
 /// The policy of a page with that script and that style.
 fn policy_of(script: &str, style: &str) -> String {
@@ -345,7 +329,7 @@ fn assemble(policy: &str, settings: &Value) -> String {
 pub(crate) fn page_as_file(title: &str, tools: &Value) -> String {
     let policy = format!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">",
-        policy()
+        *POLICY
     );
     assemble(
         &policy,
