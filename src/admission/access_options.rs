@@ -17,7 +17,7 @@ use crate::caller::{AuthenticatedClient, ClientKey};
 use crate::observe;
 
 /// Interval at which the files of tokens and certificates are checked for changes.
-pub(crate) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Authentication of clients.
 #[derive(Debug, Clone, Default)]
@@ -61,20 +61,30 @@ impl AccessOptions {
     }
 
     pub(super) fn known_tokens(&self) -> Arc<[KnownToken]> {
-        let nameless = self
-            .all_tokens()
-            .into_iter()
-            .map(|token| KnownToken { token, named: None });
+        let nameless = self.all_tokens().into_iter();
+        let nameless = nameless.map(|token| KnownToken { token, named: None });
         // They are last, so that a token that is there twice counts as the one with a name.
-        let named = self
-            .named
-            .iter()
-            .enumerate()
-            .map(|(place, named)| KnownToken {
-                token: named.token,
-                named: Some(place),
-            });
+        let named = self.named.iter().zip(0..).map(|(named, place)| KnownToken {
+            token: named.token,
+            named: Some(place),
+        });
         nameless.chain(named).collect()
+    }
+}
+
+/// Looks at files from time to time. `read` returns what is wrong with them, which is logged when it
+/// changes, after these words.
+pub(crate) async fn watch_files(words: &str, mut read: impl FnMut() -> Vec<String>) {
+    let mut told = Vec::new();
+    loop {
+        tokio::time::sleep(RELOAD_INTERVAL).await;
+        let problems = read();
+        if problems != told {
+            for problem in &problems {
+                tracing::warn!("{words}: {problem}");
+            }
+            told = problems;
+        }
     }
 }
 
@@ -84,9 +94,7 @@ pub(super) async fn reload_tokens(
     mut access: AccessOptions,
     sender: watch::Sender<Arc<[KnownToken]>>,
 ) {
-    let mut told = Vec::new();
-    loop {
-        tokio::time::sleep(RELOAD_INTERVAL).await;
+    watch_files("a file of tokens keeps its last state", || {
         let mut problems = Vec::new();
         for (path, tokens) in &mut access.token_files {
             match StaticToken::in_file(path) {
@@ -115,12 +123,6 @@ pub(super) async fn reload_tokens(
                 Err(wrong) => problems.extend(wrong),
             }
         }
-        if problems != told {
-            problems.iter().for_each(|problem| {
-                tracing::warn!("a file of tokens keeps its last state: {problem}");
-            });
-            told = problems;
-        }
         let tokens = access.known_tokens();
         let count = tokens.len();
         let changed = sender.send_if_modified(|current| {
@@ -131,7 +133,9 @@ pub(super) async fn reload_tokens(
         if changed {
             tracing::info!("the tokens of clients were read again; there are {count}");
         }
-    }
+        problems
+    })
+    .await;
 }
 
 /// The minimum length of a token, in characters; shorter ones can be guessed.
@@ -197,19 +201,15 @@ impl StaticToken {
     /// # Errors
     /// All problems, each with the path of the file.
     pub fn in_file(path: &Path) -> Result<Vec<Self>, Vec<String>> {
+        let shown = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| vec![format!("`{}` cannot be read: {error}", path.display())])?;
+            .map_err(|error| vec![format!("`{shown}` cannot be read: {error}")])?;
         Self::in_text(&text).map_err(|problems| {
-            problems
+            let named = problems
                 .iter()
-                .map(|problem| format!("`{}`: {problem}", path.display()))
-                .collect()
+                .map(|problem| format!("`{shown}`: {problem}"));
+            named.collect()
         })
-    }
-
-    /// Its SHA-256.
-    pub(super) fn digest(self) -> [u8; 32] {
-        self.0
     }
 
     pub(super) fn of(bytes: &[u8]) -> Self {
@@ -254,13 +254,9 @@ impl NamedToken {
     /// Returns the client that has shown the token; `None` for the token of a person who agrees to
     /// calls. It is counted and logged by the name.
     pub(super) fn client(&self) -> Option<AuthenticatedClient> {
-        (!self.approves).then(|| AuthenticatedClient {
-            key: ClientKey::named("named token", self.name.as_bytes()),
-            name: observe::audit().map(|_| Arc::from(format!("token:{}", self.name))),
-            granted: self.granted.clone(),
-            subject: None,
-            digest: None,
-        })
+        let name = observe::audit().map(|_| format!("token:{}", self.name).into());
+        let key = ClientKey::named("named token", self.name.as_bytes());
+        (!self.approves).then(|| AuthenticatedClient::new(key, name, self.granted.clone()))
     }
 }
 

@@ -4,9 +4,9 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::access_options::KnownToken;
+use super::claims::Refusal;
 use super::limits::Stranger;
-use super::{ClientAdmission, Refusal, bearer, peer_key};
-use crate::caller::client_grant::Scopes;
+use super::{ClientAdmission, bearer, peer_key};
 use crate::mcp::endpoints::paths::MCP_PATH;
 
 impl ClientAdmission {
@@ -48,10 +48,12 @@ impl ClientAdmission {
         ) else {
             return Ok(None);
         };
-        let token = oauth.verify(token, resource, stranger).await?;
-        let has_scope = matches!(&token.scopes, Scopes::Granted(scopes) if scopes.contains(scope));
-        let text = |name: &str| token.claims.get(name)?.as_str();
-        let subject = text("sub").filter(|subject| !subject.is_empty() && has_scope);
+        let granted = oauth.verify(token, resource, stranger).await?.granted;
+        let claims = granted.claims.filter(|_| granted.scopes.names(scope));
+        let subject = claims
+            .as_ref()
+            .and_then(|claims| claims.get("sub")?.as_str());
+        let subject = subject.filter(|subject| !subject.is_empty());
         Ok(subject.map(|subject| format!("{} {subject}", oauth.options.issuer)))
     }
 }

@@ -14,15 +14,23 @@ const LEEWAY: f64 = 30.0;
 
 pub(super) const INCOMPLETE: &str = "the token lacks a valid exp, iss or aud";
 
-/// Reason for which a token is refused.
-pub(crate) enum TokenError {
-    /// The token is invalid.
-    Invalid(&'static str),
-    /// The token lacks one of these scopes.
+/// Reason for which a request is refused.
+pub(super) enum Refusal {
+    /// No bearer token.
+    NoToken,
+    /// No token of a person who may agree to calls.
+    NotAnApprover,
+    /// An invalid token.
+    InvalidToken(&'static str),
+    /// Several `Authorization` headers.
+    SeveralTokens,
+    /// The token lacks a scope; with all scopes that are needed.
     Scope(Vec<String>),
-    /// The keys of the issuer are unavailable.
+    /// The API needs a token with these claims, in base64.
+    Claims(String),
+    /// The issuer cannot be asked now, so that it is unknown whether the token is valid.
     Unavailable,
-    /// The token may be asked about after this time.
+    /// There are too many requests; the next one is answered after this time.
     TooOften(Duration),
 }
 
@@ -35,29 +43,30 @@ pub(super) fn since_epoch() -> f64 {
 }
 
 /// Checks `exp` and `nbf`. Returns the former.
-pub(super) fn check_times(claims: &JsonObject) -> Result<Option<SystemTime>, TokenError> {
+pub(super) fn check_times(claims: &JsonObject) -> Result<Option<SystemTime>, Refusal> {
     let now = since_epoch();
+    let incomplete = || Refusal::InvalidToken(INCOMPLETE);
     let seconds = |name: &str| {
-        claims
-            .get(name)
-            .map(|value| value.as_f64().ok_or(TokenError::Invalid(INCOMPLETE)))
+        let value = claims.get(name);
+        value
+            .map(|value| value.as_f64().ok_or_else(incomplete))
             .transpose()
     };
     let expires = seconds("exp")?;
     if expires.is_some_and(|expires| expires + LEEWAY < now) {
-        return Err(TokenError::Invalid("the token has expired"));
+        return Err(Refusal::InvalidToken("the token has expired"));
     }
     if seconds("nbf")?.is_some_and(|begins| begins > now + LEEWAY) {
-        return Err(TokenError::Invalid("the token is not valid yet"));
+        return Err(Refusal::InvalidToken("the token is not valid yet"));
     }
     let time = |seconds: f64| {
-        let since = Duration::try_from_secs_f64(seconds).ok();
+        let since = Duration::try_from_secs_f64(seconds).ok()?;
         // A time that the system cannot represent.
-        since
-            .and_then(|since| UNIX_EPOCH.checked_add(since))
-            .ok_or(TokenError::Invalid(INCOMPLETE))
+        UNIX_EPOCH.checked_add(since)
     };
-    expires.map(time).transpose()
+    expires
+        .map(|seconds| time(seconds).ok_or_else(incomplete))
+        .transpose()
 }
 
 /// The claims of a token, each of which is there once (RFC 7519 section 4), like each member of

@@ -8,7 +8,6 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::{BoxFuture, FutureExt as _, Shared};
 use lru::LruCache;
 use parking_lot::Mutex;
 use secrecy::SecretString;
@@ -17,11 +16,12 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use url::Url;
 
-use super::claims::{Claims, TokenError, since_epoch};
+use super::claims::{Claims, Refusal, since_epoch};
 use super::limits::Stranger;
 use crate::caller::ClientKey;
 use crate::credentials::tokens::oauth_client::{Endpoint, OauthClient, PartsDigest};
 use crate::credentials::tokens::token_endpoint::TokenEndpoint;
+use crate::credentials::{Flight, begin_flight};
 use crate::json::JsonObject;
 use crate::outbound::HttpClient;
 
@@ -66,15 +66,15 @@ enum TokenState {
 
 type TokenDigest = [u8; 32];
 
-/// An answer about a token that is there, or on its way.
-type TokenAnswer = Shared<BoxFuture<'static, Introspected>>;
+/// Answers about tokens, which are there or on their way, by a digest: the tokens themselves are not
+/// kept.
+type KeptAnswers = LruCache<TokenDigest, Flight<Introspected>>;
 
 /// Asks the introspection endpoint, once at a time for each token.
 pub(crate) struct Introspection {
     endpoint: TokenEndpoint,
     turns: Arc<QuestionTurns>,
-    /// By a digest: the tokens themselves are not kept.
-    kept: Mutex<LruCache<TokenDigest, TokenAnswer>>,
+    kept: Mutex<KeptAnswers>,
     /// Tokens that were active when they were last asked about.
     active: Mutex<LruCache<TokenDigest, ()>>,
 }
@@ -101,13 +101,13 @@ impl Introspection {
     /// active before counts for its address.
     ///
     /// # Errors
-    /// [`TokenError::Invalid`] if it is not active, [`TokenError::Unavailable`] if that is not
-    /// known now, [`TokenError::TooOften`] if the address may not ask now.
+    /// [`Refusal::InvalidToken`] if it is not active, [`Refusal::Unavailable`] if that is not
+    /// known now, [`Refusal::TooOften`] if the address may not ask now.
     pub(super) async fn claims(
         self: &Arc<Self>,
         token: &str,
         client: &mut Stranger<'_>,
-    ) -> Result<Arc<JsonObject>, TokenError> {
+    ) -> Result<Arc<JsonObject>, Refusal> {
         let key = PartsDigest::default().with(Some(token)).finish();
         let kept = useful(&mut self.kept.lock(), &key);
         let answer = if let Some(answer) = kept {
@@ -115,14 +115,14 @@ impl Introspection {
         } else {
             let was_active = self.active.lock().contains(&key);
             if !was_active {
-                client.count().await.map_err(TokenError::TooOften)?;
+                client.count().await.map_err(Refusal::TooOften)?;
             }
             self.begin(key, token, (!was_active).then_some(client.address))
         };
         match answer.await.state {
             TokenState::Active(claims) => Ok(claims),
-            TokenState::Inactive => Err(TokenError::Invalid("the token is not active")),
-            TokenState::Unknown => Err(TokenError::Unavailable),
+            TokenState::Inactive => Err(Refusal::InvalidToken("the token is not active")),
+            TokenState::Unknown => Err(Refusal::Unavailable),
         }
     }
 
@@ -133,14 +133,13 @@ impl Introspection {
         key: TokenDigest,
         token: &str,
         address: Option<ClientKey>,
-    ) -> TokenAnswer {
+    ) -> Flight<Introspected> {
         let mut kept = self.kept.lock();
         if let Some(answer) = useful(&mut kept, &key) {
             return answer;
         }
         let (this, token) = (Arc::clone(self), SecretString::from(token));
-        // In a task of its own, so that it continues when the client that caused it disconnects.
-        let task = tokio::spawn(async move {
+        let asking = async move {
             let answer = this.ask(&token, address).await;
             match answer.state {
                 TokenState::Active(_) => drop(this.active.lock().put(key, ())),
@@ -148,10 +147,8 @@ impl Introspection {
                 TokenState::Unknown => {}
             }
             answer
-        });
-        let answer = async { task.await.unwrap_or_else(|_| Introspected::unknown()) }
-            .boxed()
-            .shared();
+        };
+        let answer = begin_flight(asking, Introspected::unknown);
         kept.put(key, answer.clone());
         answer
     }
@@ -203,12 +200,10 @@ impl Introspected {
 }
 
 /// Returns the answer about a token, unless it has ended.
-fn useful(kept: &mut LruCache<TokenDigest, TokenAnswer>, key: &TokenDigest) -> Option<TokenAnswer> {
+fn useful(kept: &mut KeptAnswers, key: &TokenDigest) -> Option<Flight<Introspected>> {
+    let has_ended = |answer: &Introspected| Instant::now() >= answer.until;
     let answer = kept.get(key)?;
-    let is_useful = answer
-        .peek()
-        .is_none_or(|answer| Instant::now() < answer.until);
-    is_useful.then(|| answer.clone())
+    (!answer.peek().is_some_and(has_ended)).then(|| answer.clone())
 }
 
 /// Number of questions at a time: tokens of strangers must not become a storm at the authorization
@@ -266,31 +261,20 @@ impl QuestionTurns {
 
 impl Questions {
     fn may_ask(&self, address: Option<ClientKey>) -> bool {
-        let count = |is_counted: fn(Option<ClientKey>, Option<ClientKey>) -> bool| {
-            self.asked
-                .iter()
-                .filter(|asked| is_counted(**asked, address))
-                .count()
-        };
+        let new = self.asked.iter().flatten();
+        let own = new.clone().filter(|asked| Some(**asked) == address);
         self.asked.len() < MAX_QUESTIONS
-            && (address.is_none()
-                || count(|asked, _| asked.is_some()) < MAX_NEW
-                    && count(|asked, own| asked == own) < MAX_OF_ADDRESS)
+            && (address.is_none() || new.count() < MAX_NEW && own.count() < MAX_OF_ADDRESS)
     }
 
     /// Takes the next question that may be asked. The newest is first: if there are too many, all
     /// would end in the time limit in the order of their age.
     fn next(&mut self) -> Option<(Option<ClientKey>, oneshot::Sender<QuestionTurn>)> {
         self.waiting.retain(|(_, sender)| !sender.is_closed());
-        let was_active = self
-            .waiting
-            .iter()
-            .rposition(|(address, _)| address.is_none());
-        let place = was_active.or_else(|| {
-            self.waiting
-                .iter()
-                .rposition(|(address, _)| self.may_ask(*address))
-        })?;
+        let mut waiting = self.waiting.iter();
+        let was_active = waiting.clone().rposition(|(address, _)| address.is_none());
+        let place =
+            was_active.or_else(|| waiting.rposition(|(address, _)| self.may_ask(*address)))?;
         let next = self.waiting.remove(place);
         self.asked.push(next.0);
         Some(next)
@@ -301,11 +285,8 @@ impl Drop for QuestionTurn {
     fn drop(&mut self) {
         let next = {
             let mut questions = self.turns.0.lock();
-            if let Some(place) = questions
-                .asked
-                .iter()
-                .position(|asked| *asked == self.address)
-            {
+            let mut asked = questions.asked.iter();
+            if let Some(place) = asked.position(|asked| *asked == self.address) {
                 questions.asked.swap_remove(place);
             }
             questions.next()

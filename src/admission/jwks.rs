@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use parking_lot::RwLock;
+use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
+use super::claims::Refusal;
 use crate::credentials::tokens::issuer_metadata::metadata_urls;
 use crate::outbound::HttpClient;
 use crate::outbound::fetch::Fetch;
@@ -19,11 +21,9 @@ use crate::spec::document::source::redacted;
 
 /// Interval at which the keys are read again.
 const REFRESH_INTERVAL: Duration = Duration::from_mins(10);
-/// Interval of requests to the issuer while no key is known.
+/// Interval of requests to the issuer while no key is known, and the shortest one of those because
+/// of unknown keys in tokens: a key may have been replaced, but any client can send such a token.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
-/// Shortest interval of requests to the issuer because of unknown keys in tokens: a key may have
-/// been replaced, but any client can send such a token.
-const UNKNOWN_INTERVAL: Duration = Duration::from_secs(5);
 /// Keys that could not be read again for this long are discarded.
 const MAX_KEY_AGE: Duration = Duration::from_hours(24);
 /// Time limit of one request to the issuer.
@@ -52,39 +52,29 @@ impl IssuerKey {
     /// Reads a JWK; `None` if it cannot verify signatures: symmetric keys, keys for encryption,
     /// unknown types.
     fn new(jwk: &Value) -> Option<Self> {
-        let jwk: Jwk = serde_json::from_value(jwk.clone()).ok()?;
+        let jwk = Jwk::deserialize(jwk).ok()?;
         let common = &jwk.common;
-        let verifies = common
-            .public_key_use
-            .as_ref()
-            .is_none_or(|usage| *usage == PublicKeyUse::Signature)
-            && common
-                .key_operations
-                .as_ref()
-                .is_none_or(|operations| operations.contains(&KeyOperations::Verify));
-        let possible: &[Algorithm] = match &jwk.algorithm {
-            AlgorithmParameters::RSA(_) => &RSA,
+        let (usage, operations) = (&common.public_key_use, &common.key_operations);
+        let verifies = usage.iter().all(|usage| *usage == PublicKeyUse::Signature)
+            && operations
+                .iter()
+                .all(|operations| operations.contains(&KeyOperations::Verify));
+        let mut algorithms = match &jwk.algorithm {
+            AlgorithmParameters::RSA(_) => RSA.to_vec(),
             AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => {
-                &[Algorithm::ES256]
+                vec![Algorithm::ES256]
             }
             AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P384 => {
-                &[Algorithm::ES384]
+                vec![Algorithm::ES384]
             }
             AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
-                &[Algorithm::EdDSA]
+                vec![Algorithm::EdDSA]
             }
             _ => return None,
         };
-        let named = common.key_algorithm.map(|algorithm| algorithm.to_string());
-        let algorithms: Vec<Algorithm> = possible
-            .iter()
-            .copied()
-            .filter(|algorithm| {
-                named
-                    .as_ref()
-                    .is_none_or(|named| *named == format!("{algorithm:?}"))
-            })
-            .collect();
+        if let Some(named) = common.key_algorithm.map(|algorithm| algorithm.to_string()) {
+            algorithms.retain(|algorithm| named == format!("{algorithm:?}"));
+        }
         (verifies && !algorithms.is_empty()).then_some(())?;
         Some(Self {
             id: common.key_id.clone(),
@@ -99,13 +89,6 @@ impl IssuerKey {
         self.algorithms.contains(&algorithm)
             && id.is_none_or(|id| self.id.as_deref().is_none_or(|own| own == id))
     }
-}
-
-fn is_symmetric(algorithm: Algorithm) -> bool {
-    matches!(
-        algorithm,
-        Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512
-    )
 }
 
 struct KeySet {
@@ -124,9 +107,6 @@ pub(crate) struct Keys {
     flight: Mutex<Option<Instant>>,
 }
 
-/// The issuer cannot be asked now, so that it is unknown whether the key exists.
-pub(crate) struct Unavailable;
-
 impl Keys {
     /// The keys of `issuer`, read from `url` or from the `jwks_uri` of the issuer's metadata.
     pub(crate) fn new(client: HttpClient, issuer: String, url: Option<Url>) -> Self {
@@ -143,31 +123,23 @@ impl Keys {
     pub(crate) async fn keep_fresh(self: Arc<Self>) {
         let mut told = String::new();
         loop {
-            let outcome = {
-                let _flight = self.flight.lock().await;
-                self.read().await
-            };
+            let flight = self.flight.lock().await;
+            let outcome = self.read().await;
+            drop(flight);
+            let issuer = &self.issuer;
             match outcome {
                 Ok(count) if !told.is_empty() => {
-                    tracing::info!(
-                        "the keys of {} can be read again; there are {count}",
-                        self.issuer
-                    );
+                    tracing::info!("the keys of {issuer} can be read again; there are {count}");
                     told.clear();
                 }
-                Ok(_) => {}
                 Err(problem) if problem != told => {
-                    tracing::warn!("the keys of {} cannot be read: {problem}", self.issuer);
+                    tracing::warn!("the keys of {issuer} cannot be read: {problem}");
                     told = problem;
                 }
-                Err(_) => {}
+                Ok(_) | Err(_) => {}
             }
-            tokio::time::sleep(if self.current().is_some() {
-                REFRESH_INTERVAL
-            } else {
-                RETRY_INTERVAL
-            })
-            .await;
+            let pause = self.current().map_or(RETRY_INTERVAL, |_| REFRESH_INTERVAL);
+            tokio::time::sleep(pause).await;
         }
     }
 
@@ -175,17 +147,16 @@ impl Keys {
     /// such key.
     ///
     /// # Errors
-    /// [`Unavailable`] if no keys are known, or if the issuer was asked too recently to be asked
-    /// again: the token may be valid.
-    pub(crate) async fn find(
+    /// [`Refusal::Unavailable`] if no keys are known, or if the issuer was asked too recently to be
+    /// asked again: the token may be valid.
+    pub(super) async fn find(
         self: &Arc<Self>,
         id: Option<&str>,
         algorithm: Algorithm,
-    ) -> Result<Vec<Arc<IssuerKey>>, Unavailable> {
-        let suitable = |set: &KeySet| -> Vec<Arc<IssuerKey>> {
-            set.keys
-                .iter()
-                .filter(|key| key.suits(id, algorithm))
+    ) -> Result<Vec<Arc<IssuerKey>>, Refusal> {
+        let suitable = |set: &KeySet| -> Vec<_> {
+            let keys = set.keys.iter();
+            keys.filter(|key| key.suits(id, algorithm))
                 .cloned()
                 .collect()
         };
@@ -193,19 +164,23 @@ impl Keys {
         if let Some(set) = &seen {
             let found = suitable(set);
             let is_named = || id.is_some() && set.keys.iter().any(|key| key.id.as_deref() == id);
+            let is_symmetric = matches!(
+                algorithm,
+                Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512
+            );
             // A known key is used only with its own algorithms, and the issuer publishes no
             // symmetric keys.
-            if !found.is_empty() || is_named() || is_symmetric(algorithm) {
+            if !found.is_empty() || is_named() || is_symmetric {
                 return Ok(found);
             }
         }
         // In a task of its own, so that it continues when the client that caused it disconnects.
         let (keys, before) = (Arc::clone(self), seen.map(|set| set.read));
         let _ = tokio::spawn(async move { keys.ask_again(before).await }).await;
-        let set = self.current().ok_or(Unavailable)?;
+        let set = self.current().ok_or(Refusal::Unavailable)?;
         let found = suitable(&set);
         if found.is_empty() && before == Some(set.read) {
-            return Err(Unavailable);
+            return Err(Refusal::Unavailable);
         }
         Ok(found)
     }
@@ -214,12 +189,7 @@ impl Keys {
     async fn ask_again(&self, seen: Option<Instant>) {
         let mut asked = self.flight.lock().await;
         let is_newer = self.current().map(|set| set.read) != seen;
-        let interval = if seen.is_some() {
-            UNKNOWN_INTERVAL
-        } else {
-            RETRY_INTERVAL
-        };
-        if is_newer || asked.is_some_and(|at| at.elapsed() < interval) {
+        if is_newer || asked.is_some_and(|at| at.elapsed() < RETRY_INTERVAL) {
             return;
         }
         *asked = Some(Instant::now());
@@ -248,22 +218,15 @@ impl Keys {
             .get("keys")
             .and_then(Value::as_array)
             .ok_or_else(|| format!("{url} has no `keys`"))?;
-        let keys: Vec<Arc<IssuerKey>> = keys
-            .iter()
-            .filter_map(IssuerKey::new)
-            .map(Arc::new)
-            .collect();
+        let keys = keys.iter().filter_map(IssuerKey::new);
+        let keys: Vec<_> = keys.map(Arc::new).collect();
         if keys.is_empty() {
             return Err(format!(
                 "{url} has no key that verifies signatures (RSA, P-256, P-384 or Ed25519)"
             ));
         }
-        let count = keys.len();
-        let set = KeySet {
-            keys,
-            read: Instant::now(),
-        };
-        *self.current.write() = Some(Arc::new(set));
+        let (count, read) = (keys.len(), Instant::now());
+        *self.current.write() = Some(Arc::new(KeySet { keys, read }));
         Ok(count)
     }
 
@@ -310,12 +273,13 @@ impl Keys {
 
     async fn get(&self, url: &Url) -> Result<Value, String> {
         let request = Fetch::get(url.clone(), MAX_KEY_SET_BYTES, FETCH_TIMEOUT);
+        let shown = redacted(url);
         let reply = request.send(&self.client).await;
-        let reply = reply.map_err(|error| format!("{}: {error}", redacted(url)))?;
+        let reply = reply.map_err(|error| format!("{shown}: {error}"))?;
         if reply.status != http::StatusCode::OK {
-            return Err(format!("{} answers {}", redacted(url), reply.status));
+            return Err(format!("{shown} answers {}", reply.status));
         }
         serde_json::from_slice(&reply.body)
-            .map_err(|error| format!("{} is not valid JSON: {error}", redacted(url)))
+            .map_err(|error| format!("{shown} is not valid JSON: {error}"))
     }
 }

@@ -12,12 +12,12 @@ use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::claims::{Claims, INCOMPLETE, TokenError, check_times};
+use super::claims::{Claims, INCOMPLETE, Refusal, check_times};
 use super::introspection::{Introspection, IntrospectionOptions};
-use super::jwks::{Keys, Unavailable};
+use super::jwks::Keys;
 use super::limits::Stranger;
-use crate::caller::client_grant::{ClientGrant, ScopeDemand, Scopes, ToolScopes, scopes_of};
-use crate::caller::{AuthenticatedClient, ClientKey, SubjectToken};
+use crate::caller::client_grant::{ClientGrant, ScopeDemand, ToolScopes};
+use crate::caller::{AuthenticatedClient, ClientKey, SubjectToken, client_name};
 use crate::json::JsonObject;
 use crate::outbound::HttpClient;
 use crate::{json as spec_json, observe};
@@ -47,83 +47,35 @@ pub struct OauthOptions {
     pub keeps_tokens: bool,
 }
 
-/// Contents of a verified token.
-pub(crate) struct VerifiedToken {
-    /// The client that it was issued to.
-    pub(crate) client: ClientKey,
-    /// The authenticated name, for the audit log, if there is one.
-    pub(crate) name: Option<Arc<str>>,
-    /// Scopes of the client.
-    pub(crate) scopes: Scopes,
-    /// All of its claims.
-    pub(crate) claims: Arc<JsonObject>,
-    /// The token itself, if it is a user's and is exchanged.
-    pub(crate) subject: Option<Arc<SubjectToken>>,
-}
-
-impl From<VerifiedToken> for AuthenticatedClient {
-    fn from(token: VerifiedToken) -> Self {
-        Self {
-            key: token.client,
-            name: token.name,
-            granted: ClientGrant {
-                scopes: token.scopes,
-                claims: Some(token.claims),
-                token: None,
-            },
-            subject: token.subject,
-            digest: None,
-        }
-    }
-}
-
 /// Verifies tokens.
-pub(crate) struct Oauth {
+pub(super) struct Oauth {
     pub(super) options: OauthOptions,
-    keys: Arc<Keys>,
+    pub(super) keys: Arc<Keys>,
     introspection: Option<Arc<Introspection>>,
 }
 
 /// An endpoint as tokens and clients know it.
-pub(crate) struct ProtectedResource {
+pub(super) struct ProtectedResource {
     /// Its URL.
-    url: Url,
-    validation: Validation,
-    /// The scopes that its calls may need besides those of the whole server.
-    scopes: ResourceScopes,
-    reads_only: bool,
-    serves_one_api: bool,
+    pub(super) url: Url,
+    pub(super) validation: Validation,
+    /// Scopes that its calls may need by what their tools do, besides those of the whole server.
+    pub(super) tool_scopes: ToolScopes,
+    /// Those by rules of `access`. The metadata do not list them: a client asks for all that is
+    /// listed, and each user would be asked for those of an administrator.
+    pub(super) rule_scopes: Vec<String>,
+    pub(super) reads_only: bool,
+    pub(super) serves_one_api: bool,
     /// Its name for people, and the page about it, if the operator set them. What a document has
     /// is not shown to clients without a token.
-    pub(super) about: ResourceAbout,
-}
-
-/// The words of the operator about an endpoint, in its metadata.
-#[derive(Default)]
-pub(super) struct ResourceAbout {
     pub(super) name: Option<String>,
     pub(super) documentation: Option<String>,
 }
 
-/// Scopes that calls at an endpoint may need besides those of the whole server.
-#[derive(Default)]
-pub(crate) struct ResourceScopes {
-    /// By what their tools do.
-    pub(crate) of_tools: ToolScopes,
-    /// By rules of `access`. The metadata do not list them: a client asks for all that is listed,
-    /// and each user would be asked for those of an administrator.
-    pub(crate) of_rules: Vec<String>,
-}
-
 impl ProtectedResource {
-    /// The endpoint with that URL. A token for it names it as its audience, unless the operator set
-    /// audiences of the whole server.
-    pub(crate) fn new(
-        url: Url,
-        options: &OauthOptions,
-        scopes: ResourceScopes,
-        [reads_only, serves_one_api]: [bool; 2],
-    ) -> Self {
+    /// The endpoint with that URL, of which nothing else is known. A token for it names it as its
+    /// audience, unless the operator set audiences of the whole server.
+    pub(super) fn new(url: Url, options: &OauthOptions) -> Self {
         let mut validation = Validation::new(Algorithm::RS256);
         // [`check_times`] reads numbers with fractions as well (RFC 7519 section 2, NumericDate).
         validation.validate_exp = false;
@@ -140,20 +92,22 @@ impl ProtectedResource {
         Self {
             url,
             validation,
-            scopes,
-            reads_only,
-            serves_one_api,
-            about: ResourceAbout::default(),
+            tool_scopes: ToolScopes::default(),
+            rule_scopes: Vec::new(),
+            reads_only: false,
+            serves_one_api: false,
+            name: None,
+            documentation: None,
         }
     }
 
     /// The path that its metadata has.
-    pub(crate) fn metadata_path(&self) -> String {
+    pub(super) fn metadata_path(&self) -> String {
         format!("{WELL_KNOWN}{}", self.url.path().trim_end_matches('/'))
     }
 
     /// Returns the URL of the metadata.
-    pub(crate) fn metadata_url(&self) -> String {
+    pub(super) fn metadata_url(&self) -> String {
         let mut url = self.url.clone();
         url.set_path(&self.metadata_path());
         url.to_string()
@@ -162,22 +116,14 @@ impl ProtectedResource {
 
 impl Oauth {
     /// The keys are asked for with `client`.
-    pub(crate) fn new(options: OauthOptions, client: HttpClient) -> Self {
+    pub(super) fn new(options: OauthOptions, client: HttpClient) -> Self {
         let introspection = options.introspection.clone();
+        let (issuer, url) = (options.issuer.clone(), options.jwks_url.clone());
         Self {
             introspection: introspection.map(|options| Introspection::new(options, client.clone())),
-            keys: Arc::new(Keys::new(
-                client,
-                options.issuer.clone(),
-                options.jwks_url.clone(),
-            )),
+            keys: Arc::new(Keys::new(client, issuer, url)),
             options,
         }
-    }
-
-    /// The issuer's keys.
-    pub(crate) fn keys(&self) -> &Arc<Keys> {
-        &self.keys
     }
 
     /// Verifies the token of a client.
@@ -186,9 +132,9 @@ impl Oauth {
         token: &[u8],
         resource: &ProtectedResource,
         client: &mut Stranger<'_>,
-    ) -> Result<VerifiedToken, TokenError> {
+    ) -> Result<AuthenticatedClient, Refusal> {
         if token.len() > MAX_TOKEN_BYTES {
-            return Err(TokenError::Invalid("the token is too long"));
+            return Err(Refusal::InvalidToken("the token is too long"));
         }
         // The library parses the parts into trees.
         let plain = |part: &[u8]| {
@@ -203,10 +149,10 @@ impl Oauth {
                     self.introspected(introspection, token, resource, client)
                         .await
                 }
-                Some(_) => Err(TokenError::Invalid(
+                Some(_) => Err(Refusal::InvalidToken(
                     "the token is a JWT whose header cannot be read",
                 )),
-                None => Err(TokenError::Invalid("the token is not a JWT")),
+                None => Err(Refusal::InvalidToken("the token is not a JWT")),
             };
         };
         // RFC 8725 section 3.11: a JWT of another `typ` is not an access token. RFC 7515 section
@@ -215,12 +161,9 @@ impl Oauth {
         if !matches!(kind.trim_start_matches("application/"), "jwt" | "at+jwt")
             || header.crit.is_some()
         {
-            return Err(TokenError::Invalid("the token is not an access token"));
+            return Err(Refusal::InvalidToken("the token is not an access token"));
         }
-        let keys = match self.keys.find(header.kid.as_deref(), header.alg).await {
-            Ok(keys) => keys,
-            Err(Unavailable) => return Err(TokenError::Unavailable),
-        };
+        let keys = self.keys.find(header.kid.as_deref(), header.alg).await?;
         let mut problem =
             "the token is signed with an unknown key, or in a way that its key does not allow";
         for key in keys {
@@ -231,7 +174,7 @@ impl Oauth {
                 Err(error) => problem = explain(error.kind()),
             }
         }
-        Err(TokenError::Invalid(problem))
+        Err(Refusal::InvalidToken(problem))
     }
 
     fn allowed(
@@ -239,12 +182,12 @@ impl Oauth {
         token: &[u8],
         claims: JsonObject,
         resource: &ProtectedResource,
-    ) -> Result<VerifiedToken, TokenError> {
+    ) -> Result<AuthenticatedClient, Refusal> {
         // RFC 7519 section 4.1.1: one string. The library also takes a list that holds the issuer.
         if claims.get("iss").and_then(Value::as_str) != Some(&self.options.issuer) {
-            return Err(TokenError::Invalid("the token is from another issuer"));
+            return Err(Refusal::InvalidToken("the token is from another issuer"));
         }
-        let expires = check_times(&claims)?.ok_or(TokenError::Invalid(INCOMPLETE))?;
+        let expires = check_times(&claims)?.ok_or(Refusal::InvalidToken(INCOMPLETE))?;
         self.admitted(token, Arc::new(claims), expires, resource)
     }
 
@@ -256,38 +199,33 @@ impl Oauth {
         token: &[u8],
         resource: &ProtectedResource,
         client: &mut Stranger<'_>,
-    ) -> Result<VerifiedToken, TokenError> {
+    ) -> Result<AuthenticatedClient, Refusal> {
         // RFC 6750 section 2.1, `b64token`.
-        let text = std::str::from_utf8(token)
-            .ok()
-            .filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
-        let Some(text) = text.filter(|text| !text.is_empty()) else {
-            return Err(TokenError::Invalid(
+        let text = std::str::from_utf8(token).unwrap_or_default();
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Refusal::InvalidToken(
                 "the token has characters that no token has",
             ));
-        };
+        }
         let claims = introspection.claims(text, client).await?;
         if names_other_kind(&claims) {
-            return Err(TokenError::Invalid("the token is not an access token"));
+            return Err(Refusal::InvalidToken("the token is not an access token"));
         }
-        if claims
-            .get("iss")
-            .is_some_and(|issuer| issuer.as_str() != Some(&self.options.issuer))
-        {
-            return Err(TokenError::Invalid("the token is from another issuer"));
+        let issuer = claims.get("iss");
+        if issuer.is_some_and(|issuer| issuer.as_str() != Some(&self.options.issuer)) {
+            return Err(Refusal::InvalidToken("the token is from another issuer"));
         }
+        let ours = resource.validation.aud.as_ref();
         let is_ours = |audience: &Value| {
-            let ours = resource.validation.aud.as_ref();
-            audience
-                .as_str()
-                .is_some_and(|audience| ours.is_some_and(|ours| ours.contains(audience)))
+            let both = audience.as_str().zip(ours);
+            both.is_some_and(|(audience, ours)| ours.contains(audience))
         };
         match claims.get("aud") {
             Some(Value::Array(audiences)) if audiences.iter().any(is_ours) => {}
             Some(audience) if is_ours(audience) => {}
-            Some(_) => return Err(TokenError::Invalid("the token is for another audience")),
+            Some(_) => return Err(Refusal::InvalidToken("the token is for another audience")),
             None => {
-                return Err(TokenError::Invalid(
+                return Err(Refusal::InvalidToken(
                     "the issuer does not say for which audience the token is",
                 ));
             }
@@ -304,81 +242,61 @@ impl Oauth {
         claims: Arc<JsonObject>,
         expires: SystemTime,
         resource: &ProtectedResource,
-    ) -> Result<VerifiedToken, TokenError> {
-        let granted = scopes_of(&claims);
-        if self
-            .options
-            .scopes
-            .iter()
-            .any(|scope| !granted.contains(scope))
-        {
-            let scopes = Scopes::Granted(Arc::new(granted));
-            let needed = self.demand(resource).all_with(&scopes, &[]);
-            return Err(TokenError::Scope(needed));
+    ) -> Result<AuthenticatedClient, Refusal> {
+        let granted = ClientGrant::of_claims(Arc::clone(&claims));
+        let mut needed = self.options.scopes.iter();
+        if !needed.all(|scope| granted.scopes.names(scope)) {
+            let needed = self.demand(resource).all_with(&granted.scopes, &[]);
+            return Err(Refusal::Scope(needed));
         }
-        let text = |name: &str| claims.get(name).and_then(Value::as_str);
         // Each claim names clients of its own: a `client_id` may be the same text as the `sub` of a
         // user (RFC 9068 section 5). There is one issuer, so that the claim alone identifies a
         // client.
-        let name = ["sub", "client_id", "azp"].into_iter().find_map(|claim| {
-            text(claim)
-                .filter(|name| !name.is_empty())
-                .map(|name| (claim, name))
-        });
-        let client = match name {
+        let name = client_name(&claims);
+        let key = match name {
             Some((claim, name)) => ClientKey::named(claim, name.as_bytes()),
             None => ClientKey::named("nameless token", token),
         };
-        let subject = || {
-            let token = std::str::from_utf8(token)
-                .ok()
-                .filter(|_| self.options.keeps_tokens)?;
-            SubjectToken::of_user(token, &claims, expires).map(Arc::new)
-        };
+        let user = std::str::from_utf8(token).ok();
+        let user = user.filter(|_| self.options.keeps_tokens);
+        let subject = user.and_then(|token| SubjectToken::of_user(token, &claims, expires));
+        let issuer = &self.options.issuer;
         let name = observe::audit().and(name).map(|(claim, name)| match claim {
-            "sub" => format!("{} {name}", self.options.issuer).into(),
-            _ => format!("{claim}:{} {name}", self.options.issuer).into(),
+            "sub" => format!("{issuer} {name}").into(),
+            _ => format!("{claim}:{issuer} {name}").into(),
         });
-        Ok(VerifiedToken {
-            client,
-            name,
-            scopes: Scopes::Granted(Arc::new(granted)),
-            subject: subject(),
-            claims,
+        Ok(AuthenticatedClient {
+            subject: subject.map(Arc::new),
+            ..AuthenticatedClient::new(key, name, granted)
         })
     }
 
     /// Returns true if no client can be admitted before the issuer's keys are read.
-    pub(crate) fn awaits_keys(&self) -> bool {
+    pub(super) fn awaits_keys(&self) -> bool {
         self.introspection.is_none() && !self.keys.were_read()
     }
 
     /// The scopes that calls at an endpoint need.
-    pub(crate) fn demand(&self, resource: &ProtectedResource) -> ScopeDemand {
+    pub(super) fn demand(&self, resource: &ProtectedResource) -> ScopeDemand {
         let offered = self.supported(resource);
         ScopeDemand {
             of_tools: self.options.tool_scopes.clone(),
             of_all: self.options.scopes.clone(),
-            offered: without_repeats(offered.iter().chain(&resource.scopes.of_rules)),
+            offered: without_repeats(offered.iter().chain(&resource.rule_scopes)),
         }
     }
 
     /// The scopes of a client's first token: those of every request, and the scope for reading.
-    pub(crate) fn first_scopes(&self, resource: &ProtectedResource) -> Vec<String> {
+    pub(super) fn first_scopes(&self, resource: &ProtectedResource) -> Vec<String> {
         // One of several APIs is asked for when it is needed.
-        let own = resource
-            .scopes
-            .of_tools
-            .read
-            .first()
-            .filter(|_| resource.serves_one_api);
+        let own = resource.tool_scopes.read.first();
+        let own = own.filter(|_| resource.serves_one_api);
         let read = self.options.tool_scopes.read.first().into_iter().chain(own);
-        let scopes = self.options.scopes.iter().chain(read);
-        without_repeats(scopes)
+        without_repeats(self.options.scopes.iter().chain(read))
     }
 
     fn supported(&self, resource: &ProtectedResource) -> Vec<String> {
-        let of_tools = [&self.options.tool_scopes, &resource.scopes.of_tools];
+        let of_tools = [&self.options.tool_scopes, &resource.tool_scopes];
         let read = of_tools.into_iter().flat_map(|scopes| &scopes.read);
         let write = of_tools
             .into_iter()
@@ -389,26 +307,17 @@ impl Oauth {
     }
 
     /// The metadata of an endpoint (RFC 9728 section 2).
-    pub(crate) fn metadata(&self, resource: &ProtectedResource) -> Value {
+    pub(super) fn metadata(&self, resource: &ProtectedResource) -> Value {
         let mut metadata = json!({
             "resource": resource.url.as_str().trim_end_matches('/'),
             "authorization_servers": [self.options.issuer],
             "bearer_methods_supported": ["header"],
+            "scopes_supported": self.supported(resource),
+            "resource_name": resource.name,
+            "resource_documentation": resource.documentation,
         });
-        let scopes = self.supported(resource);
-        if !scopes.is_empty()
-            && let Some(object) = metadata.as_object_mut()
-        {
-            object.insert("scopes_supported".into(), scopes.into());
-        }
-        let about = [
-            ("resource_name", &resource.about.name),
-            ("resource_documentation", &resource.about.documentation),
-        ];
-        for (member, text) in about {
-            if let (Some(text), Some(object)) = (text, metadata.as_object_mut()) {
-                object.insert(member.into(), text.as_str().into());
-            }
+        if let Some(members) = metadata.as_object_mut() {
+            members.retain(|_, value| !value.is_null() && *value != json!([]));
         }
         metadata
     }
@@ -418,16 +327,12 @@ impl Oauth {
 /// (RFC 7519 section 3), and there are the parts of a JWS or a JWE.
 fn looks_like_jwt(token: &[u8]) -> bool {
     let header = token.split(|byte| *byte == b'.').next().unwrap_or_default();
-    let beginning: Vec<u8> = header
-        .iter()
-        .copied()
-        .take(4)
-        .filter(|byte| *byte != b'=')
-        .collect();
-    let beginning = URL_SAFE_NO_PAD.decode(beginning).ok();
+    let beginning = header.iter().copied().take(4);
+    let beginning: Vec<u8> = beginning.filter(|byte| *byte != b'=').collect();
+    let beginning = URL_SAFE_NO_PAD.decode(beginning).unwrap_or_default();
     let is_object = matches!(
-        beginning.as_deref(),
-        Some([b'{', b'"' | b'}' | b' ' | b'\t' | b'\r' | b'\n', ..])
+        beginning.as_slice(),
+        [b'{', b'"' | b'}' | b' ' | b'\t' | b'\r' | b'\n', ..]
     );
     is_object && matches!(token.split(|byte| *byte == b'.').count(), 3 | 5)
 }

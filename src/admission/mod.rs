@@ -34,10 +34,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-pub(crate) use self::access_options::{AccessOptions, RELOAD_INTERVAL};
+pub(crate) use self::access_options::{AccessOptions, watch_files};
 use self::access_options::{KnownToken, NamedToken, reload_tokens};
-use self::claims::TokenError;
-use self::jwt::{Oauth, OauthOptions, ProtectedResource, ResourceScopes};
+use self::claims::Refusal;
+use self::jwt::{Oauth, OauthOptions, ProtectedResource};
 use self::limits::{RateLimit, Stranger};
 use self::protected_resources::Resources;
 use crate::call_error::SignInChallenge;
@@ -69,26 +69,6 @@ pub(crate) struct ClientAdmission {
     asked: Mutex<LruCache<(ClientKey, bool), Instant>>,
 }
 
-/// Reason for which a request is refused.
-enum Refusal {
-    /// No bearer token.
-    NoToken,
-    /// No token of a person who may agree to calls.
-    NotAnApprover,
-    /// An invalid token.
-    InvalidToken(&'static str),
-    /// Several `Authorization` headers.
-    SeveralTokens,
-    /// The token lacks a scope; with all scopes that are needed.
-    Scope(Vec<String>),
-    /// The API needs a token with these claims, in base64.
-    Claims(String),
-    /// The keys of the issuer are unavailable.
-    Unavailable,
-    /// There are too many requests; the next one is answered after this time.
-    TooOften(Duration),
-}
-
 impl Refusal {
     /// Returns its name in metrics and the audit log.
     fn reason(&self) -> &'static str {
@@ -99,17 +79,6 @@ impl Refusal {
             Self::Scope(_) => "insufficient_scope",
             Self::Unavailable => "keys_unavailable",
             Self::TooOften(_) => "rate_limit",
-        }
-    }
-}
-
-impl From<TokenError> for Refusal {
-    fn from(error: TokenError) -> Self {
-        match error {
-            TokenError::Invalid(why) => Self::InvalidToken(why),
-            TokenError::Scope(needed) => Self::Scope(needed),
-            TokenError::Unavailable => Self::Unavailable,
-            TokenError::TooOften(wait) => Self::TooOften(wait),
         }
     }
 }
@@ -128,27 +97,20 @@ impl ClientAdmission {
         if access.is_open() && rate.is_none() && !access.has_approvers() {
             return None;
         }
-        let oauth = access
-            .oauth
-            .clone()
-            .zip(client)
-            .map(|(options, client)| Oauth::new(options, client));
         let resources = access.oauth.as_ref().zip(whole);
         let resources = resources
             .map(|(options, whole)| Resources::new(&whole, options, apis))
             .unwrap_or_default();
+        let oauth = access.oauth.clone().zip(client);
+        let oauth = oauth.map(|(options, client)| Oauth::new(options, client));
         if let Some(oauth) = &oauth {
-            tokio::spawn(
-                stop.clone()
-                    .run_until_cancelled_owned(Arc::clone(oauth.keys()).keep_fresh()),
-            );
+            let keys = Arc::clone(&oauth.keys);
+            tokio::spawn(stop.clone().run_until_cancelled_owned(keys.keep_fresh()));
         }
         let (sender, tokens) = watch::channel(access.known_tokens());
         if !access.token_files.is_empty() || access.named.iter().any(|named| named.file.is_some()) {
-            tokio::spawn(
-                stop.clone()
-                    .run_until_cancelled_owned(reload_tokens(access.clone(), sender)),
-            );
+            let reloading = reload_tokens(access.clone(), sender);
+            tokio::spawn(stop.clone().run_until_cancelled_owned(reloading));
         }
         Some(Arc::new(Self {
             tokens,
@@ -170,13 +132,7 @@ impl ClientAdmission {
         path: &str,
         stranger: &mut Stranger<'_>,
     ) -> Result<AuthenticatedClient, Refusal> {
-        let known = |key, name| AuthenticatedClient {
-            key,
-            name,
-            granted: NO_TOKEN.clone(),
-            subject: None,
-            digest: None,
-        };
+        let known = |key, name| AuthenticatedClient::new(key, name, NO_TOKEN.clone());
         let token = match bearer(headers) {
             Ok(token) => token,
             Err(_) if self.is_open => return Ok(known(stranger.address, None)),
@@ -191,14 +147,14 @@ impl ClientAdmission {
             }
             let name = observe::audit().map(|audit| audit.name_of_secret("token", token).into());
             return Ok(AuthenticatedClient {
-                digest: Some(found.token.digest()),
+                digest: Some(found.token.0),
                 ..known(ClientKey::named("token", token), name)
             });
         }
         match self.oauth.as_ref().zip(self.resources.at(path)) {
             _ if self.is_open => Ok(known(stranger.address, None)),
             None => Err(Refusal::InvalidToken("the token is not known here")),
-            Some((oauth, resource)) => Ok(oauth.verify(token, resource, stranger).await?.into()),
+            Some((oauth, resource)) => oauth.verify(token, resource, stranger).await,
         }
     }
 
@@ -221,18 +177,22 @@ impl ClientAdmission {
         parts: &mut Parts,
     ) -> Result<Option<AuthenticatedClient>, Box<Response>> {
         let mut stranger = self.stranger(&parts.extensions);
-        let caller = match self
-            .caller(&parts.headers, parts.uri.path(), &mut stranger)
-            .await
-        {
-            Ok(caller) => self.count(caller.key).await.map(|()| caller),
-            Err(refusal) => Err(stranger
+        let path = parts.uri.path();
+        let caller = match (
+            self.caller(&parts.headers, path, &mut stranger).await,
+            &self.rate,
+        ) {
+            (Ok(caller), Some(rate)) => {
+                let counted = rate.admit(caller.key).await;
+                counted.map_err(Refusal::TooOften).map(|()| caller)
+            }
+            (Ok(caller), None) => Ok(caller),
+            (Err(refusal), _) => Err(stranger
                 .count()
                 .await
                 .map_or_else(Refusal::TooOften, |()| refusal)),
         };
-        let caller =
-            caller.map_err(|refusal| Box::new(self.refused(&refusal, parts.uri.path())))?;
+        let caller = caller.map_err(|refusal| Box::new(self.refused(&refusal, path)))?;
         if self.is_open {
             return Ok(None);
         }
@@ -254,14 +214,6 @@ impl ClientAdmission {
         Stranger::new(peer_key(extensions), self.rate.as_ref())
     }
 
-    /// Counts a request of a client, or refuses it.
-    async fn count(&self, client: ClientKey) -> Result<(), Refusal> {
-        match &self.rate {
-            Some(rate) => rate.admit(client).await.map_err(Refusal::TooOften),
-            None => Ok(()),
-        }
-    }
-
     /// The answer to a request for that path, which is counted as refused.
     fn refused(&self, refusal: &Refusal, path: &str) -> Response {
         observe::refused_request(refusal.reason());
@@ -270,11 +222,12 @@ impl ClientAdmission {
 
     /// The scopes that calls need, by the paths of the endpoints.
     pub(crate) fn scope_demands(&self) -> HashMap<String, ScopeDemand> {
-        let demands = self.oauth.iter().flat_map(|oauth| {
-            let all = self.resources.by_path.iter();
-            all.map(|(path, resource)| (path.clone(), oauth.demand(resource)))
-        });
-        demands.collect()
+        let Some(oauth) = &self.oauth else {
+            return HashMap::new();
+        };
+        let all = self.resources.by_path.iter();
+        all.map(|(path, resource)| (path.clone(), oauth.demand(resource)))
+            .collect()
     }
 
     /// The answer to a call whose client lacks scopes.
@@ -299,17 +252,12 @@ impl ClientAdmission {
             }
             asked.put(key, Instant::now());
         }
-        observe::refused_request("invalid_token");
-        Some(match &challenge.claims {
-            Some(claims) => self.refuse(&Refusal::Claims(STANDARD.encode(claims)), path),
-            None if challenge.is_expired => {
-                self.refuse(&Refusal::InvalidToken("the token has expired"), path)
-            }
-            None => self.refuse(
-                &Refusal::InvalidToken("the API needs another token of the user"),
-                path,
-            ),
-        })
+        let refusal = match &challenge.claims {
+            Some(claims) => Refusal::Claims(STANDARD.encode(claims)),
+            None if challenge.is_expired => Refusal::InvalidToken("the token has expired"),
+            None => Refusal::InvalidToken("the API needs another token of the user"),
+        };
+        Some(self.refused(&refusal, path))
     }
 
     /// The answer to a request for that path.
@@ -317,9 +265,7 @@ impl ClientAdmission {
         let resource = self.resources.at(path);
         let first = || {
             let oauth = self.oauth.as_ref().zip(resource);
-            oauth
-                .map(|(oauth, resource)| oauth.first_scopes(resource))
-                .unwrap_or_default()
+            oauth.map(|(oauth, resource)| oauth.first_scopes(resource))
         };
         let (status, error, why, scopes) = match refusal {
             // RFC 6750 section 3.1: the challenge to a request without credentials has no error
@@ -343,13 +289,13 @@ impl ClientAdmission {
                 StatusCode::BAD_REQUEST,
                 "invalid_request",
                 "there are two Authorization headers",
-                Vec::new(),
+                None,
             ),
             Refusal::Scope(needed) => (
                 StatusCode::FORBIDDEN,
                 "insufficient_scope",
                 "the token lacks a scope that this needs",
-                needed.clone(),
+                Some(needed.clone()),
             ),
             Refusal::Claims(_) => (
                 StatusCode::UNAUTHORIZED,
@@ -359,48 +305,35 @@ impl ClientAdmission {
             ),
             Refusal::Unavailable => {
                 let text = "the token cannot be verified, because its issuer cannot be asked; try again later\n";
-                return (
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    [(header::RETRY_AFTER, "5")],
-                    text,
-                )
-                    .into_response();
+                let later = [(header::RETRY_AFTER, "5")];
+                return (StatusCode::SERVICE_UNAVAILABLE, later, text).into_response();
             }
             Refusal::TooOften(wait) => {
                 // Whole seconds (RFC 9110 section 10.2.3), rounded up so that the next try can
                 // succeed.
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
                 let text = format!("too many requests; the next one is answered in {seconds} s\n");
-                return (
-                    StatusCode::TOO_MANY_REQUESTS,
-                    [(header::RETRY_AFTER, seconds.to_string())],
-                    text,
-                )
-                    .into_response();
+                let later = [(header::RETRY_AFTER, seconds)];
+                return (StatusCode::TOO_MANY_REQUESTS, later, text).into_response();
             }
         };
         tracing::debug!("a request was not let in: {why}");
-        let mut response = (status, format!("{why}\n")).into_response();
         let claims = match refusal {
             Refusal::Claims(claims) => claims,
             _ => "",
         };
+        let scopes = scopes.unwrap_or_default().join(" ");
         let challenge = challenge(resource, error, why, &scopes, claims);
-        response
-            .headers_mut()
-            .insert(header::WWW_AUTHENTICATE, challenge);
-        response
+        let challenge = [(header::WWW_AUTHENTICATE, challenge)];
+        (status, challenge, format!("{why}\n")).into_response()
     }
 }
 
 /// The key of the address that a request comes from.
 fn peer_key(extensions: &Extensions) -> ClientKey {
     let peer = extensions.get::<Peer>();
-    ClientKey::at(
-        peer.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |Peer(address)| {
-            *address
-        }),
-    )
+    let unknown = Peer(std::net::Ipv4Addr::UNSPECIFIED.into());
+    ClientKey::at(peer.unwrap_or(&unknown).0)
 }
 
 /// Returns the value of `WWW-Authenticate`; `resource` is the endpoint that accepts tokens of an
@@ -409,7 +342,7 @@ fn challenge(
     resource: Option<&ProtectedResource>,
     error: &str,
     why: &str,
-    scopes: &[String],
+    scopes: &str,
     claims: &str,
 ) -> HeaderValue {
     let mut parts = Vec::new();
@@ -424,7 +357,7 @@ fn challenge(
         Some(resource) => part("resource_metadata", &resource.metadata_url()),
         None => part("realm", "openapi-mcp"),
     }
-    part("scope", &scopes.join(" "));
+    part("scope", scopes);
     part("claims", claims);
     HeaderValue::from_str(&format!("Bearer {}", parts.join(", ")))
         .unwrap_or(HeaderValue::from_static("Bearer"))
@@ -454,26 +387,20 @@ pub(crate) async fn verify_once(
     client: HttpClient,
     url: Url,
 ) -> Result<Caller, String> {
-    let resource = ProtectedResource::new(url, options, ResourceScopes::default(), [false, false]);
-    let verified = Oauth::new(options.clone(), client)
-        .verify(
-            token.expose_secret().as_bytes(),
-            &resource,
-            &mut Stranger::new(Caller::default().key(), None),
-        )
-        .await;
-    match verified {
-        Ok(verified) => Ok(Caller {
-            client: Some(verified.into()),
+    let resource = ProtectedResource::new(url, options);
+    let oauth = Oauth::new(options.clone(), client);
+    let token = token.expose_secret().as_bytes();
+    let mut stranger = Stranger::new(Caller::default().key(), None);
+    match oauth.verify(token, &resource, &mut stranger).await {
+        Ok(client) => Ok(Caller {
+            client: Some(client),
             ..Caller::default()
         }),
-        Err(TokenError::Invalid(why)) => Err(why.into()),
-        Err(TokenError::Scope(scopes)) => {
+        Err(Refusal::InvalidToken(why)) => Err(why.into()),
+        Err(Refusal::Scope(scopes)) => {
             Err(format!("the token lacks the scopes {}", scopes.join(" ")))
         }
-        Err(TokenError::Unavailable | TokenError::TooOften(_)) => {
-            Err("the token cannot be verified, because its issuer cannot be asked".into())
-        }
+        Err(_) => Err("the token cannot be verified, because its issuer cannot be asked".into()),
     }
 }
 

@@ -37,10 +37,10 @@ pub(crate) static NO_TOKEN: ClientGrant = ClientGrant {
 
 impl ClientGrant {
     /// Returns what an access token with these claims grants.
-    pub(crate) fn of_claims(claims: JsonObject) -> Self {
+    pub(crate) fn of_claims(claims: Arc<JsonObject>) -> Self {
         Self {
             scopes: Scopes::Granted(Arc::new(scopes_of(&claims))),
-            claims: Some(Arc::new(claims)),
+            claims: Some(claims),
             token: None,
         }
     }
@@ -50,14 +50,6 @@ impl ClientGrant {
         match &self.token {
             Some(token) => Some(&token.claims),
             None => self.claims.as_deref(),
-        }
-    }
-
-    /// Returns the scopes that rules of `access` compare; none for a static token without scopes.
-    fn access_scopes(&self) -> Option<&BTreeSet<String>> {
-        match &self.scopes {
-            Scopes::All => None,
-            Scopes::Granted(granted) => Some(granted),
         }
     }
 }
@@ -84,8 +76,7 @@ impl AccessDemand {
         if !self.claims.iter().all(has_value) {
             return Permission::Denied;
         }
-        let scopes = granted.access_scopes();
-        let has_scope = |scope: &String| scopes.is_some_and(|scopes| scopes.contains(scope));
+        let has_scope = |scope: &String| granted.scopes.names(scope);
         if self.scopes.is_empty() || self.scopes.iter().any(has_scope) {
             Permission::Granted
         } else {
@@ -114,16 +105,14 @@ pub(crate) fn scopes_of(claims: &JsonObject) -> BTreeSet<String> {
 /// Returns true if a claim, or an element of it if it is a list, is one of the values. Types must
 /// be the same, and numbers written alike.
 fn is_one_of(claim: &Value, values: &[Value]) -> bool {
+    let is_one = |value: &Value| {
+        matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
+            && values.contains(value)
+    };
     match claim {
-        Value::Array(elements) => elements
-            .iter()
-            .any(|element| is_text_or_number(element) && values.contains(element)),
-        single => is_text_or_number(single) && values.contains(single),
+        Value::Array(elements) => elements.iter().any(is_one),
+        single => is_one(single),
     }
-}
-
-fn is_text_or_number(value: &Value) -> bool {
-    matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
 }
 
 /// Scopes of a client.
@@ -133,6 +122,13 @@ pub(crate) enum Scopes {
     All,
     /// The scopes that the issuer granted.
     Granted(Arc<BTreeSet<String>>),
+}
+
+impl Scopes {
+    /// Returns true if the issuer granted that scope.
+    pub(crate) fn names(&self, scope: &str) -> bool {
+        matches!(self, Self::Granted(granted) if granted.contains(scope))
+    }
 }
 
 /// Scopes that calls need by what their tools do. Of several, one is enough: a broader one may
@@ -179,12 +175,8 @@ impl ScopeDemand {
 
     /// The scopes of every call, these, and those that the client has.
     pub(crate) fn all_with(&self, scopes: &Scopes, wanted: &[&str]) -> Vec<String> {
-        let is_granted = |scope: &String| match scopes {
-            Scopes::All => false,
-            Scopes::Granted(granted) => granted.contains(scope),
-        };
         let needed = |scope: &&String| {
-            self.of_all.contains(scope) || wanted.contains(&scope.as_str()) || is_granted(scope)
+            self.of_all.contains(scope) || wanted.contains(&scope.as_str()) || scopes.names(scope)
         };
         self.offered.iter().filter(needed).cloned().collect()
     }
@@ -196,27 +188,16 @@ impl ToolScopes {
         self.read.is_empty() && self.write.is_empty()
     }
 
-    /// Returns the scopes of which a call needs one.
-    fn of(&self, is_read_only: bool) -> &[String] {
-        if is_read_only {
+    /// Returns the scope to request if a call has none of those that it needs.
+    pub(crate) fn lacking(&self, scopes: &Scopes, is_read_only: bool) -> Option<&str> {
+        let needed = if is_read_only {
             &self.read
         } else {
             &self.write
-        }
-    }
-
-    /// Returns the scope to request if a call has none of those that it needs.
-    pub(crate) fn lacking(&self, scopes: &Scopes, is_read_only: bool) -> Option<&str> {
-        let Scopes::Granted(granted) = scopes else {
-            return None;
         };
-        let needed = self.of(is_read_only);
-        let is_met = needed.is_empty() || needed.iter().any(|scope| granted.contains(scope));
-        if is_met {
-            None
-        } else {
-            needed.first().map(String::as_str)
-        }
+        let is_met =
+            matches!(scopes, Scopes::All) || needed.iter().any(|scope| scopes.names(scope));
+        needed.first().filter(|_| !is_met).map(String::as_str)
     }
 }
 

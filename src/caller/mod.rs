@@ -8,7 +8,7 @@ use std::fmt;
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::hmac;
@@ -52,12 +52,9 @@ impl ReportProgress {
     /// Reports a step of a wait on top of what was reported `before` it: the percentage, else one
     /// more. Progress only ever grows.
     pub(crate) fn report_step(&self, before: u64, percent: Option<u64>) {
-        match percent {
-            Some(percent) if before.saturating_add(percent) > self.last() => {
-                self.report(
-                    before.saturating_add(percent),
-                    Some(before.saturating_add(100)),
-                );
+        match percent.map(|percent| before.saturating_add(percent)) {
+            Some(done) if done > self.last() => {
+                self.report(done, Some(before.saturating_add(100)));
             }
             Some(_) => {}
             None => self.report(self.last().saturating_add(1), None),
@@ -100,6 +97,28 @@ pub(crate) struct AuthenticatedClient {
     pub(crate) digest: Option<[u8; 32]>,
 }
 
+impl AuthenticatedClient {
+    /// A client whose token is neither exchanged nor a static one without a name.
+    pub(crate) fn new(key: ClientKey, name: Option<Arc<str>>, granted: ClientGrant) -> Self {
+        Self {
+            key,
+            name,
+            granted,
+            subject: None,
+            digest: None,
+        }
+    }
+}
+
+/// The claim that names the client of a token, and the name.
+pub(crate) fn client_name(claims: &JsonObject) -> Option<(&'static str, &str)> {
+    let mut names = ["sub", "client_id", "azp"].into_iter();
+    names.find_map(|claim| {
+        let name = claims.get(claim)?.as_str()?;
+        (!name.is_empty()).then_some((claim, name))
+    })
+}
+
 impl Caller {
     /// The same with the headers of the client's HTTP request, which may be forwarded to the API.
     #[must_use]
@@ -115,15 +134,9 @@ impl Caller {
     /// The same with the claims of the client's verified access token.
     #[must_use]
     pub fn with_claims(self, claims: JsonObject) -> Self {
-        let client = AuthenticatedClient {
-            key: self.key(),
-            name: None,
-            granted: ClientGrant::of_claims(claims),
-            subject: None,
-            digest: None,
-        };
+        let granted = ClientGrant::of_claims(Arc::new(claims));
         Self {
-            client: Some(client),
+            client: Some(AuthenticatedClient::new(self.key(), None, granted)),
             ..self
         }
     }
@@ -151,19 +164,18 @@ impl Caller {
         if let Some(digest) = client.digest {
             return format!("token with SHA-256 {}", hex(&digest));
         }
-        let claims = granted.claims.as_deref();
-        let text = |name: &str| claims?.get(name)?.as_str().filter(|text| !text.is_empty());
-        let issuer = text("iss").unwrap_or_default();
-        let name = ["sub", "client_id", "azp"].into_iter().find_map(|claim| {
-            let value = text(claim)?;
-            Some(format!("{issuer} {claim} {value}"))
-        });
-        // A token without a subject identifies only itself.
-        name.unwrap_or_else(|| {
-            claims
-                .map(|claims| serde_json::json!(claims).to_string())
-                .unwrap_or_default()
-        })
+        let Some(claims) = &granted.claims else {
+            return String::new();
+        };
+        let issuer = claims
+            .get("iss")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        match client_name(claims) {
+            Some((claim, name)) => format!("{issuer} {claim} {name}"),
+            // A token without a subject identifies only itself.
+            None => serde_json::json!(claims).to_string(),
+        }
     }
 
     /// Returns the scopes and claims of the client's token.
@@ -206,20 +218,14 @@ impl ClientKey {
     /// An authenticated client.
     pub(crate) fn named(kind: &str, name: &[u8]) -> Self {
         let Some(key) = SHARED_KEY.get() else {
-            return Self(seeds().hash_one((kind, name)));
+            return Self(SEEDS.hash_one((kind, name)));
         };
         let mut context = hmac::Context::with_key(key);
-        context.update(&kind.len().to_be_bytes());
-        context.update(kind.as_bytes());
-        context.update(name);
-        let tag = context.sign();
-        Self(
-            tag.as_ref()
-                .first_chunk()
-                .copied()
-                .map(u64::from_be_bytes)
-                .unwrap_or_default(),
-        )
+        for part in [&kind.len().to_be_bytes(), kind.as_bytes(), name] {
+            context.update(part);
+        }
+        let first = context.sign().as_ref().first_chunk().copied();
+        Self(u64::from_be_bytes(first.unwrap_or_default()))
     }
 
     /// Makes replicas with the same key identify a client in the same way. Called once, before the
@@ -240,11 +246,7 @@ impl ClientKey {
 /// The key that replicas share.
 static SHARED_KEY: OnceLock<hmac::Key> = OnceLock::new();
 
-fn seeds() -> &'static foldhash::quality::RandomState {
-    static SEEDS: std::sync::LazyLock<foldhash::quality::RandomState> =
-        std::sync::LazyLock::new(Default::default);
-    &SEEDS
-}
+static SEEDS: LazyLock<foldhash::quality::RandomState> = LazyLock::new(Default::default);
 
 /// The verified token of a user. It is sent only to a token endpoint that exchanges it, and lives
 /// as long as its request.

@@ -23,7 +23,23 @@ pub(crate) mod signatures;
 pub(crate) mod tokens;
 pub(crate) mod values;
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
 use http::header::HeaderValue;
+
+/// Work of a task of its own, for whose outcome many wait: one of them that leaves does not end it.
+pub(crate) type Flight<T> = Shared<BoxFuture<'static, T>>;
+
+/// Begins the work; `lost` is its outcome if it ends in a panic.
+pub(crate) fn begin_flight<T: Clone + Send + Sync + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+    lost: impl FnOnce() -> T + Send + 'static,
+) -> Flight<T> {
+    let task = tokio::spawn(work);
+    async { task.await.unwrap_or_else(|_| lost()) }
+        .boxed()
+        .shared()
+}
 
 /// A header value that is not shown.
 pub(crate) fn sensitive_header(

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::RELOAD_INTERVAL;
+use crate::admission::watch_files;
 
 /// A certificate chain and its key, in PEM files.
 #[derive(Debug, Clone)]
@@ -27,15 +27,19 @@ impl Tls {
     /// # Errors
     /// The fault, with the name of the file.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, String> {
-        let files = read_pair(certificate, key)?;
+        Self::of(certificate, key, read_pair(certificate, key)?)
+    }
+
+    fn of(certificate: &Path, key: &Path, (files, seen): ReadPair) -> Result<Self, String> {
+        let config = tls_config(&files).map_err(|problem| {
+            let (certificate, key) = (certificate.display(), key.display());
+            format!("`{certificate}` with `{key}`: {problem}")
+        })?;
         Ok(Self {
-            config: Arc::new(
-                tls_config(&files)
-                    .map_err(|problem| describe_problem(certificate, key, &problem))?,
-            ),
-            seen: digest_pair(&files),
             certificate: certificate.to_owned(),
             key: key.to_owned(),
+            config: Arc::new(config),
+            seen,
         })
     }
 
@@ -43,70 +47,44 @@ impl Tls {
     /// changed.
     pub(crate) fn watch(&self, stop: &CancellationToken) -> watch::Receiver<Arc<ServerConfig>> {
         let (sender, receiver) = watch::channel(Arc::clone(&self.config));
-        tokio::spawn(
-            stop.clone()
-                .run_until_cancelled_owned(self.clone().reload(sender)),
-        );
+        let reloading = self.clone().reload(sender);
+        tokio::spawn(stop.clone().run_until_cancelled_owned(reloading));
         receiver
     }
 
     /// Looks at the files from time to time. A pair that is of no use, as one that is only half
     /// replaced, changes nothing.
     async fn reload(mut self, sender: watch::Sender<Arc<ServerConfig>>) {
-        let mut told = String::new();
-        loop {
-            tokio::time::sleep(RELOAD_INTERVAL).await;
-            let outcome = read_pair(&self.certificate, &self.key).and_then(|files| {
-                let seen = digest_pair(&files);
-                if seen == self.seen {
-                    return Ok(None);
+        watch_files("the certificate stays what it was", || {
+            let read = match read_pair(&self.certificate, &self.key) {
+                Ok((_, seen)) if seen == self.seen => return Vec::new(),
+                read => read.and_then(|read| Self::of(&self.certificate, &self.key, read)),
+            };
+            match read {
+                Err(problem) => vec![problem],
+                Ok(fresh) => {
+                    let _ = sender.send(Arc::clone(&fresh.config));
+                    let path = fresh.certificate.display();
+                    tracing::info!("the certificate was read again from `{path}`");
+                    self = fresh;
+                    Vec::new()
                 }
-                let config = tls_config(&files)
-                    .map_err(|problem| describe_problem(&self.certificate, &self.key, &problem))?;
-                self.seen = seen;
-                Ok(Some(config))
-            });
-            match outcome {
-                Ok(None) => told.clear(),
-                Ok(Some(config)) => {
-                    told.clear();
-                    let _ = sender.send(Arc::new(config));
-                    tracing::info!(
-                        "the certificate was read again from `{}`",
-                        self.certificate.display()
-                    );
-                }
-                Err(problem) if problem != told => {
-                    tracing::warn!("the certificate stays what it was: {problem}");
-                    told = problem;
-                }
-                Err(_) => {}
             }
-        }
+        })
+        .await;
     }
 }
 
-fn describe_problem(certificate: &Path, key: &Path, problem: &str) -> String {
-    format!(
-        "`{}` with `{}`: {problem}",
-        certificate.display(),
-        key.display()
-    )
-}
+/// The bytes of both files, and their digest.
+type ReadPair = ([Vec<u8>; 2], [u8; 32]);
 
-/// The bytes of both files.
-fn read_pair(certificate: &Path, key: &Path) -> Result<[Vec<u8>; 2], String> {
+fn read_pair(certificate: &Path, key: &Path) -> Result<ReadPair, String> {
     let read_file = |path: &Path| {
         std::fs::read(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()))
     };
-    Ok([read_file(certificate)?, read_file(key)?])
-}
-
-fn digest_pair([certificate, key]: &[Vec<u8>; 2]) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    digest.update(certificate);
-    digest.update(key);
-    digest.finalize().into()
+    let files = [read_file(certificate)?, read_file(key)?];
+    let seen = Sha256::digest(files.concat()).into();
+    Ok((files, seen))
 }
 
 fn tls_config([certificate, key]: &[Vec<u8>; 2]) -> Result<ServerConfig, String> {
