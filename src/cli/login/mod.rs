@@ -204,7 +204,7 @@ fn describe_login(found: FoundLogin<'_>, token: &StoredToken) -> String {
         Some(facts) => (describe_person(facts), shown_scopes(facts)),
         None => (String::new(), "unknown".to_owned()),
     };
-    let until = match token.expires {
+    let until = match token.expires() {
         None => "the access token has no end that is known".to_owned(),
         Some(at) if at <= SystemTime::now() => {
             "the access token has ended, and is renewed with the next call".to_owned()

@@ -304,15 +304,9 @@ impl Login {
         };
         let lifetime = granted.expires_in.as_ref().and_then(seconds);
         let left = lifetime.map(|lifetime| lifetime.saturating_sub(started.elapsed()));
-        let token = StoredToken {
-            refresh_token,
-            access_token: granted.access_token,
-            expires: left.map(|left| SystemTime::now() + left),
-            lifetime,
-            generation: 0,
-            login: Some(facts.clone()),
-        };
-        let refresh_token = token.refresh_token.clone();
+        let mut token =
+            StoredToken::new(refresh_token.clone(), granted.access_token, left, lifetime);
+        token.login = Some(facts.clone());
         let kept = match self.store.lock().await {
             Ok(mut store) => store.put_login(owner, token),
             Err(why) => Err(why.to_owned()),

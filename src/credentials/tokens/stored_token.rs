@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use url::Origin;
 
-use super::oauth_client::OauthClient;
+use super::oauth_client::{OauthClient, exposed};
 use crate::text::hex;
 
 /// The last second that a date of HTTP can have: the end of the year 9999. A later one in a file is
@@ -19,18 +19,26 @@ const LAST_SECOND: u64 = 253_402_300_799;
 /// Generations are counted from 1; one above this is damage.
 const LAST_GENERATION: u64 = 1 << 62;
 
-/// Tokens of one scheme.
-#[derive(Debug, Clone)]
+/// Tokens of one scheme, as they are kept too.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StoredToken {
+    /// Their owner, in a file.
+    #[serde(flatten)]
+    pub(super) owner: TokenOwner,
+    #[serde(serialize_with = "write_secret")]
     pub(crate) refresh_token: SecretString,
+    #[serde(serialize_with = "write_secret")]
     pub(crate) access_token: SecretString,
-    /// End of the access token, if it has one.
-    pub(crate) expires: Option<SystemTime>,
-    /// Lifetime of the token when it was granted.
-    pub(crate) lifetime: Option<Duration>,
+    /// End of the access token in seconds since 1970, if it has one.
+    expires: Option<u64>,
+    /// Lifetime of the token when it was granted, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) lifetime: Option<u64>,
     /// Number of earlier tokens, as far as they were kept: of two tokens, the later one counts.
-    pub(crate) generation: u64,
+    #[serde(default, deserialize_with = "read_generation")]
+    pub(super) generation: u64,
     /// Facts about the login that they come of, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) login: Option<LoginFacts>,
 }
 
@@ -50,28 +58,25 @@ pub(crate) struct LoginFacts {
 }
 
 /// Owner of tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TokenOwner {
     /// Security scheme, token endpoint and client; of a login, the origin of the API as well.
-    pub(crate) id: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) id: String,
     /// A digest of the refresh token in the settings: with another one there, the stored one counts
     /// no more. `login` for a login.
-    pub(crate) configured: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) configured: String,
 }
 
 impl TokenOwner {
     /// The owner of the tokens of a login of a client for the API at an origin.
     pub(crate) fn of_login(client: &OauthClient, api: &Origin) -> Self {
-        let id = client
-            .id
-            .as_ref()
-            .map(SecretString::expose_secret)
-            .unwrap_or_default();
         let parts = [
             "login",
             &client.scheme,
             client.endpoint.url().as_str(),
-            id,
+            exposed(client.id.as_ref()).unwrap_or_default(),
             &api.ascii_serialization(),
         ];
         Self {
@@ -82,78 +87,38 @@ impl TokenOwner {
     }
 }
 
-/// Tokens as they are written. In a file, with their owner.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct TokenRecord {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(crate) id: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(crate) configured: String,
-    refresh_token: String,
-    access_token: String,
-    /// Seconds since 1970.
-    expires: Option<u64>,
-    /// Seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    lifetime: Option<u64>,
-    #[serde(default)]
-    generation: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    login: Option<LoginFacts>,
+fn write_secret<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
+    secret.expose_secret().serialize(serializer)
 }
 
-impl TokenRecord {
-    /// Tokens with their owner.
-    pub(crate) fn of(owner: &TokenOwner, token: &StoredToken) -> Self {
+fn read_generation<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    Ok(u64::deserialize(deserializer)?.min(LAST_GENERATION))
+}
+
+impl StoredToken {
+    /// Tokens that nobody owns yet; the access token ends after the time that is `left`.
+    pub(crate) fn new(
+        refresh_token: SecretString,
+        access_token: SecretString,
+        left: Option<Duration>,
+        lifetime: Option<Duration>,
+    ) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
-            id: owner.id.clone(),
-            configured: owner.configured.clone(),
-            ..Self::from(token)
+            owner: TokenOwner::default(),
+            refresh_token,
+            access_token,
+            expires: left.map(|left| (now.unwrap_or_default() + left).as_secs()),
+            lifetime: lifetime.map(|lifetime| lifetime.as_secs()),
+            generation: 0,
+            login: None,
         }
     }
 
-    /// Returns true if the record holds tokens of that owner.
-    pub(crate) fn is_of(&self, owner: &TokenOwner) -> bool {
-        self.id == owner.id && self.configured == owner.configured
-    }
-
-    /// Returns true if its tokens came later than these.
-    pub(crate) fn is_newer_than(&self, token: &StoredToken) -> bool {
-        self.generation > token.generation
-    }
-}
-
-impl From<&StoredToken> for TokenRecord {
-    fn from(token: &StoredToken) -> Self {
-        Self {
-            id: String::new(),
-            configured: String::new(),
-            refresh_token: token.refresh_token.expose_secret().to_owned(),
-            access_token: token.access_token.expose_secret().to_owned(),
-            expires: token
-                .expires
-                .and_then(|at| Some(at.duration_since(UNIX_EPOCH).ok()?.as_secs())),
-            lifetime: token.lifetime.map(|lifetime| lifetime.as_secs()),
-            generation: token.generation,
-            login: token.login.clone(),
-        }
-    }
-}
-
-impl From<TokenRecord> for StoredToken {
-    fn from(text: TokenRecord) -> Self {
-        Self {
-            refresh_token: text.refresh_token.into(),
-            access_token: text.access_token.into(),
-            expires: text
-                .expires
-                .map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds.min(LAST_SECOND))),
-            lifetime: text
-                .lifetime
-                .map(|seconds| Duration::from_secs(seconds.min(LAST_SECOND))),
-            generation: text.generation.min(LAST_GENERATION),
-            login: text.login,
-        }
+    /// End of the access token, if it has one.
+    pub(crate) fn expires(&self) -> Option<SystemTime> {
+        let seconds = self.expires?.min(LAST_SECOND);
+        Some(UNIX_EPOCH + Duration::from_secs(seconds))
     }
 }
 
@@ -168,21 +133,21 @@ pub(crate) struct UnsavedTokens(Mutex<Unsaved>);
 
 #[derive(Debug, Default)]
 struct Unsaved {
-    tokens: Vec<(TokenOwner, StoredToken)>,
+    tokens: Vec<StoredToken>,
     /// True if a task tries to write them.
     is_retried: bool,
 }
 
 impl UnsavedTokens {
     /// Keeps a token unless a newer one is kept. Returns true if the caller must begin to write it.
-    pub(crate) fn keep(&self, owner: &TokenOwner, token: &StoredToken) -> bool {
+    pub(crate) fn keep(&self, token: StoredToken) -> bool {
         let mut unsaved = self.0.lock();
-        if unsaved
-            .of(owner)
-            .is_none_or(|known| known.generation <= token.generation)
-        {
-            unsaved.tokens.retain(|(other, _)| other.id != owner.id);
-            unsaved.tokens.push((owner.clone(), token.clone()));
+        let known = unsaved.of(&token.owner).map(|known| known.generation);
+        if known <= Some(token.generation) {
+            unsaved
+                .tokens
+                .retain(|other| other.owner.id != token.owner.id);
+            unsaved.tokens.push(token);
         }
         !std::mem::replace(&mut unsaved.is_retried, true)
     }
@@ -194,23 +159,22 @@ impl UnsavedTokens {
         stored: Option<StoredToken>,
     ) -> Option<StoredToken> {
         let unsaved = self.0.lock().of(owner).cloned();
-        match (unsaved, stored) {
-            (Some(unsaved), Some(stored)) if stored.generation > unsaved.generation => Some(stored),
-            (unsaved, stored) => unsaved.or(stored),
-        }
+        stored
+            .into_iter()
+            .chain(unsaved)
+            .max_by_key(|token| token.generation)
     }
 
     /// Returns the tokens that are kept here.
-    pub(crate) fn all(&self) -> Vec<(TokenOwner, StoredToken)> {
+    pub(crate) fn all(&self) -> Vec<StoredToken> {
         self.0.lock().tokens.clone()
     }
 
-    /// A token of that generation is written.
-    pub(crate) fn forget(&self, owner: &TokenOwner, generation: u64) {
-        let is_left = |(other, token): &(TokenOwner, StoredToken)| {
-            other.id != owner.id || token.generation > generation
-        };
-        self.0.lock().tokens.retain(is_left);
+    /// A token is written.
+    pub(crate) fn forget(&self, token: &StoredToken) {
+        self.0.lock().tokens.retain(|other| {
+            other.owner.id != token.owner.id || other.generation > token.generation
+        });
     }
 
     /// Returns true if there is nothing left to write; the task that wrote may then end.
@@ -223,8 +187,7 @@ impl UnsavedTokens {
 
 impl Unsaved {
     fn of(&self, owner: &TokenOwner) -> Option<&StoredToken> {
-        let found = self.tokens.iter().find(|(other, _)| other == owner);
-        found.map(|(_, token)| token)
+        self.tokens.iter().find(|token| token.owner == *owner)
     }
 }
 
@@ -239,8 +202,8 @@ mod tests {
                 "id": "", "configured": "", "refresh_token": "r", "access_token": "a", "expires": number, "lifetime": number,
                 "generation": number,
             });
-            let token = StoredToken::from(serde_json::from_value::<TokenRecord>(record).unwrap());
-            assert!(httpdate::fmt_http_date(token.expires.unwrap()).contains("9999"));
+            let token: StoredToken = serde_json::from_value(record).unwrap();
+            assert!(httpdate::fmt_http_date(token.expires().unwrap()).contains("9999"));
             assert!(token.generation.checked_add(1).is_some());
         }
     }

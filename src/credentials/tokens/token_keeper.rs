@@ -8,16 +8,16 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use tokio::time::{Instant, sleep};
 
-use super::oauth_client::OauthClient;
-use super::stored_token::{StoredToken, TokenOwner, TokenRecord, digest_secret};
-use super::token_store::{LockedTokenStore, TokenStore};
+use super::oauth_client::{OauthClient, exposed};
+use super::stored_token::{StoredToken, TokenOwner, digest_secret};
+use super::token_store::{LockedTokenStore, TokenStore, unreadable};
 use crate::credentials::values::Credentials;
 use crate::shared_state::connection::StateUnavailable;
 use crate::shared_state::keys::OpenError;
-use crate::shared_state::record::{FoundRecord, RecordError, RecordLock, SharedRecord};
+use crate::shared_state::record::{RecordError, RecordLock, SharedRecord};
 
 /// Time for which a process waits for its turn: a little more than the lifetime of a lock whose
 /// holder has ended.
@@ -65,11 +65,7 @@ impl TokenKeeper {
         credentials: &Credentials,
     ) -> Option<Self> {
         let configured = digest_secret(refresh_token?);
-        let id = client
-            .id
-            .as_ref()
-            .map(SecretString::expose_secret)
-            .unwrap_or_default();
+        let id = exposed(client.id.as_ref()).unwrap_or_default();
         let endpoint = client.endpoint.url().as_str();
         let shared = credentials.shared.as_ref().and_then(|shared| {
             let subject = [
@@ -109,16 +105,11 @@ impl TokenKeeper {
     /// # Errors
     /// The store cannot be read, which is logged; in words for a model.
     pub(crate) fn has_login(&self) -> Result<bool, &'static str> {
-        let found = self
-            .file
-            .as_ref()
-            .map(|file| file.find_login(&self.owner))
-            .transpose();
-        let found = found.map_err(|problem| {
-            tracing::error!("the token store: {problem}");
-            "the token store of this server cannot be read"
-        })?;
-        Ok(found.flatten().is_some())
+        let Some(file) = &self.file else {
+            return Ok(false);
+        };
+        let found = file.find_login(&self.owner).map_err(unreadable)?;
+        Ok(found.is_some())
     }
 
     /// Returns true if other replicas may have newer tokens.
@@ -159,15 +150,13 @@ impl TokenKeeper {
     pub(crate) async fn follow(&self) -> Option<StoredToken> {
         let shared = self.shared.as_ref()?;
         let before = shared.newest().map(|token| token.generation);
-        let found = shared.record.read().await.ok()?;
-        shared.compare(&found).await.ok()?;
-        let newest = shared
-            .newest()
-            .filter(|newest| before.is_none_or(|before| newest.generation > before))?;
+        shared.compare().await.ok()?;
+        let newest = shared.newest();
+        let newest = newest.filter(|newest| before < Some(newest.generation))?;
         if let Some(file) = &self.file {
             match file.lock().await {
-                Ok(locked) => locked.save(&self.owner, &newest).await,
-                Err(_) => file.save_later(&self.owner, &newest),
+                Ok(locked) => locked.save(&self.owner, newest.clone()).await,
+                Err(_) => file.save_later(&self.owner, newest.clone()),
             }
         }
         Some(newest)
@@ -182,35 +171,29 @@ impl SharedTokens {
     /// Keeps a token unless a newer one is known.
     fn learn(&self, token: StoredToken) {
         let mut newest = self.newest.lock();
-        if newest
-            .as_ref()
-            .is_none_or(|newest| newest.generation < token.generation)
-        {
+        if newest.as_ref().map(|newest| newest.generation) < Some(token.generation) {
             *newest = Some(token);
         }
     }
 
-    /// Takes a newer token over, and offers ours if that is newer. Gives whether what was found is
-    /// the newest.
-    async fn compare(&self, found: &FoundRecord) -> Result<bool, RecordError> {
+    /// Reads what is shared, takes a newer token over, and offers ours if that is newer. Gives
+    /// whether what was found is certainly the newest: the server has it, and nobody renews it.
+    async fn compare(&self) -> Result<bool, RecordError> {
+        let found = self.record.read().await?;
         let generation = found.newest.as_ref().map(|(generation, _)| *generation);
         if let Some((generation, text)) = &found.newest {
-            let record: Option<TokenRecord> = serde_json::from_slice(text).ok();
+            let token: Option<StoredToken> = serde_json::from_slice(text).ok();
             // A record whose generation differs from the one it is stored with was put there by a
             // third party.
-            let token = record
-                .map(StoredToken::from)
-                .filter(|token| token.generation == *generation);
+            let token = token.filter(|token| token.generation == *generation);
             self.learn(token.ok_or(OpenError::Damaged)?);
         }
         let newest = self.newest();
-        let Some(newest) = newest
-            .filter(|newest| generation.is_none_or(|generation| generation < newest.generation))
-        else {
-            return Ok(true);
-        };
-        self.offer(None, &newest).await?;
-        Ok(false)
+        if let Some(newest) = newest.filter(|newest| generation < Some(newest.generation)) {
+            self.offer(None, &newest).await?;
+            return Ok(false);
+        }
+        Ok(generation.is_some() && !found.is_being_renewed)
     }
 
     async fn offer(
@@ -218,7 +201,7 @@ impl SharedTokens {
         lock: Option<&RecordLock>,
         token: &StoredToken,
     ) -> Result<u64, StateUnavailable> {
-        let text = serde_json::to_vec(&TokenRecord::from(token)).map_err(|_| StateUnavailable)?;
+        let text = serde_json::to_vec(token).map_err(|_| StateUnavailable)?;
         self.record.offer(lock, token.generation, &text).await
     }
 
@@ -232,8 +215,7 @@ impl SharedTokens {
             if let Some(lock) = self.record.try_lock().await.map_err(|_| UNREACHABLE)? {
                 break lock;
             }
-            let found = self.record.read().await.map_err(problem)?;
-            self.compare(&found).await.map_err(problem)?;
+            self.compare().await.map_err(problem)?;
             if self.newest().is_some_and(|newest| is_useful(&newest)) {
                 return Ok(None);
             }
@@ -254,10 +236,7 @@ impl SharedTokens {
     /// Finds out which token is the newest. If the server may have lost it, or the last renewal was
     /// interrupted, the other replicas get the time to offer theirs.
     async fn settle(&self, is_useful: &impl Fn(&StoredToken) -> bool) -> Result<(), &'static str> {
-        let found = self.record.read().await.map_err(problem)?;
-        let is_newest = self.compare(&found).await.map_err(problem)?;
-        let is_certain = found.newest.is_some() && is_newest && !found.is_being_renewed;
-        let waits = if is_certain {
+        let waits = if self.compare().await.map_err(problem)? {
             OFFER_TIME.saturating_sub(self.record.connected_for())
         } else {
             OFFER_TIME
@@ -266,9 +245,7 @@ impl SharedTokens {
             return Ok(());
         }
         sleep(waits).await;
-        let found = self.record.read().await.map_err(problem)?;
-        self.compare(&found).await.map_err(problem)?;
-        Ok(())
+        self.compare().await.map(|_| ()).map_err(problem)
     }
 }
 
@@ -293,9 +270,7 @@ impl TokenTurn<'_> {
         let stored = locked.find(&keeper.owner)?;
         self.file = Some(locked);
         let generation = self.newest.as_ref().map(|newest| newest.generation);
-        if let Some(stored) = stored
-            .filter(|stored| generation.is_none_or(|generation| generation < stored.generation))
-        {
+        if let Some(stored) = stored.filter(|stored| generation < Some(stored.generation)) {
             if let Some(shared) = &keeper.shared {
                 shared.learn(stored.clone());
                 shared.offer(None, &stored).await.map_err(|_| UNREACHABLE)?;
@@ -320,25 +295,18 @@ impl TokenTurn<'_> {
         let Some(lock) = &self.lock else {
             return Err(OCCUPIED);
         };
-        match shared.record.begin_renewal(lock).await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(OCCUPIED),
-            Err(_) => Err(UNREACHABLE),
-        }
+        let begun = shared.record.begin_renewal(lock).await;
+        let begun = begun.map_err(|_| UNREACHABLE)?;
+        begun.then_some(()).ok_or(OCCUPIED)
     }
 
     /// Stores a token that replaces the newest one, and ends the turn.
-    pub(crate) async fn store(mut self, token: StoredToken) {
-        let token = StoredToken {
-            generation: self
-                .newest
-                .as_ref()
-                .map_or(1, |newest| newest.generation + 1),
-            login: self.newest.as_ref().and_then(|newest| newest.login.clone()),
-            ..token
-        };
+    pub(crate) async fn store(mut self, mut token: StoredToken) {
+        let newest = self.newest.as_ref();
+        token.generation = newest.map_or(1, |newest| newest.generation + 1);
+        token.login = newest.and_then(|newest| newest.login.clone());
         if let Some(file) = self.file.take() {
-            file.save(&self.keeper.owner, &token).await;
+            file.save(&self.keeper.owner, token.clone()).await;
         }
         if let Some(shared) = &self.keeper.shared {
             shared.learn(token.clone());

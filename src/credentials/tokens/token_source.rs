@@ -6,11 +6,12 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::RwLock;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{sleep, timeout};
 
 use super::access_token::{AccessToken, Grant, TokenRequest, seconds};
+use super::oauth_client::exposed;
 use super::stored_token::StoredToken;
 use super::token_endpoint::TokenEndpoint;
 use super::token_keeper::{FOLLOW_INTERVAL, TokenKeeper};
@@ -81,18 +82,15 @@ impl TokenSource {
             self.current()
                 .filter(|token| token.is_good(Instant::now()) && !is_spent(token))
         };
+        let has_failed = |renewal: &RenewalState| {
+            let failed = renewal.failed.as_ref();
+            failed.is_some_and(|(at, _)| at.elapsed() <= FAILURE_PAUSE)
+        };
         let renewal = match usable() {
             Some(token) if token.is_fresh(asked) => return Ok(token),
             // It will expire soon: one caller refreshes, and the others use it meanwhile.
             Some(token) => match Arc::clone(&self.renewal).try_lock_owned() {
-                Ok(renewal)
-                    if renewal
-                        .failed
-                        .as_ref()
-                        .is_none_or(|(at, _)| at.elapsed() > FAILURE_PAUSE) =>
-                {
-                    renewal
-                }
+                Ok(renewal) if !has_failed(&renewal) => renewal,
                 _ => return Ok(token),
             },
             None => Arc::clone(&self.renewal).lock_owned().await,
@@ -217,18 +215,13 @@ impl TokenSource {
             return self.fetch(renewal).await;
         };
         let is_login = self.request.grant.is_none();
-        if is_login
-            && !keeper
-                .has_login()
-                .map_err(|problem| self.endpoint.failure(problem))?
-        {
+        let failure = |problem| self.endpoint.failure(problem);
+        if is_login && !keeper.has_login().map_err(failure)? {
             renewal.refresh_token = None;
             return Err(self.signed_out("nobody is signed in; sign in"));
         }
-        let mut turn = keeper
-            .take_turn(|stored| restore(stored, replaced).is_some())
-            .await
-            .map_err(|problem| self.endpoint.failure(problem))?;
+        let is_useful = |stored: &_| restore(stored, replaced).is_some();
+        let mut turn = keeper.take_turn(is_useful).await.map_err(failure)?;
         if let Some(stored) = &turn.newest {
             renewal.refresh_token = Some(stored.refresh_token.clone());
             if let Some(token) = restore(stored, replaced) {
@@ -243,13 +236,12 @@ impl TokenSource {
             return Err(self.signed_out("nobody is signed in; sign in"));
         }
         let renewed = match turn.begin_renewal().await {
-            Ok(()) => timeout(
-                RENEWAL_TIMEOUT,
-                self.renew_by(renewal, turn.newest.is_some()),
-            )
-            .await
-            .unwrap_or_else(|_| Err(self.endpoint.failure("the token endpoint took too long"))),
-            Err(problem) => Err(self.endpoint.failure(problem)),
+            Ok(()) => {
+                let renewing = self.renew_by(renewal, turn.newest.is_some());
+                let renewed = timeout(RENEWAL_TIMEOUT, renewing).await;
+                renewed.unwrap_or_else(|_| Err(failure("the token endpoint took too long")))
+            }
+            Err(problem) => Err(failure(problem)),
         };
         let token = match renewed {
             Ok(token) => token,
@@ -258,26 +250,16 @@ impl TokenSource {
                 return Err(error);
             }
         };
-        let now = Instant::now();
-        let Some(refresh_token) = renewal
-            .refresh_token
-            .as_ref()
-            .or(self.request.refresh_token())
-        else {
+        let refresh_token = renewal.refresh_token.as_ref();
+        let Some(refresh_token) = refresh_token.or(self.request.refresh_token()) else {
             turn.end().await;
             return Ok(token);
         };
-        turn.store(StoredToken {
-            refresh_token: refresh_token.clone(),
-            access_token: token.bearer().into(),
-            expires: token
-                .expires
-                .map(|at| SystemTime::now() + at.saturating_duration_since(now)),
-            lifetime: token.expires.map(|at| at.saturating_duration_since(now)),
-            generation: 0,
-            login: None,
-        })
-        .await;
+        let now = Instant::now();
+        let left = token.expires.map(|at| at.saturating_duration_since(now));
+        let access_token = token.bearer().into();
+        let stored = StoredToken::new(refresh_token.clone(), access_token, left, left);
+        turn.store(stored).await;
         Ok(token)
     }
 
@@ -308,14 +290,9 @@ impl TokenSource {
         let Some(grant) = renewed.as_ref().or(self.request.grant.as_ref()) else {
             return Err(self.signed_out("nobody is signed in; sign in"));
         };
-        let given = [
-            ("scope", &self.request.scopes),
-            ("audience", &self.request.audience),
-        ];
-        let more = given
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value.as_ref()?.expose_secret())));
-        let more: Vec<(&str, &str)> = more.collect();
+        let scope = exposed(self.request.scopes.as_ref()).map(|scope| ("scope", scope));
+        let audience = exposed(self.request.audience.as_ref()).map(|name| ("audience", name));
+        let more: Vec<_> = scope.into_iter().chain(audience).collect();
         let granted = self.endpoint.ask(grant, &more).await.map_err(|refusal| {
             renewal.is_invalid_grant = refusal.is_invalid_grant();
             self.endpoint.failure(&refusal.describe())
@@ -328,10 +305,7 @@ impl TokenSource {
                 started + lifetime,
             ]
         });
-        let refresh_token = granted
-            .refresh_token
-            .as_ref()
-            .map(ExposeSecret::expose_secret);
+        let refresh_token = exposed(granted.refresh_token.as_ref());
         let token = AccessToken::new(granted.access_token.expose_secret(), refresh_token, ends);
         token.ok_or_else(|| {
             self.endpoint
@@ -342,10 +316,8 @@ impl TokenSource {
     /// Uses the refresh token that the endpoint grants from now on, if there was one before.
     fn note_refresh_token(&self, granted: Option<&SecretString>, renewal: &mut RenewalState) {
         let Some(next) = granted else { return };
-        let before = renewal
-            .refresh_token
-            .as_ref()
-            .or(self.request.refresh_token());
+        let before = renewal.refresh_token.as_ref();
+        let before = before.or(self.request.refresh_token());
         if self.keeper.is_none()
             && before.is_some_and(|before| before.expose_secret() != next.expose_secret())
         {
@@ -367,17 +339,14 @@ fn renewal_margin(lifetime: Duration) -> Duration {
 /// `TokenSource::current` says nothing about that: the task that follows other replicas may have
 /// put the stored token there.
 fn restore(stored: &StoredToken, replaced: &[Arc<AccessToken>]) -> Option<AccessToken> {
-    let margin = stored.lifetime.map_or(EXPIRY_MARGIN, renewal_margin);
-    let left = match stored.expires {
-        Some(at) => Some(
-            at.duration_since(SystemTime::now())
-                .ok()
-                .filter(|left| *left > margin)?,
-        ),
-        None => None,
-    };
+    let lifetime = stored.lifetime.map(Duration::from_secs);
+    let margin = lifetime.map_or(EXPIRY_MARGIN, renewal_margin);
+    let left = |end: SystemTime| end.duration_since(SystemTime::now()).unwrap_or_default();
+    let left = stored.expires().map(left);
     let access = stored.access_token.expose_secret();
-    if replaced.iter().any(|token| token.bearer() == access) {
+    if left.is_some_and(|left| left <= margin)
+        || replaced.iter().any(|token| token.bearer() == access)
+    {
         return None;
     }
     let now = Instant::now();

@@ -11,16 +11,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
-use super::stored_token::{StoredToken, TokenOwner, TokenRecord, UnsavedTokens};
+use super::stored_token::{StoredToken, TokenOwner, UnsavedTokens};
 use crate::files::Folder;
 use crate::shared_state::keys::{OpenError, StateKeys};
 
 /// The versions of the file: in the clear, and encrypted. Newer ones are not read.
-const VERSION: u32 = 1;
-const SEALED_VERSION: u32 = 2;
+const VERSION: u64 = 1;
+const SEALED_VERSION: u64 = 2;
 /// Name under which the file is encrypted.
 const SEALED_NAME: &str = "token store";
 /// Time for which a process waits for its turn; a token request ends before.
@@ -45,22 +46,8 @@ pub struct TokenStore {
 
 #[derive(Default, Serialize, Deserialize)]
 struct StoreFile {
-    version: u32,
-    tokens: Vec<TokenRecord>,
-}
-
-/// The same, encrypted.
-#[derive(Serialize, Deserialize)]
-struct SealedFile {
-    version: u32,
-    /// Encrypted records in base64.
-    sealed: String,
-}
-
-/// Member that every version has.
-#[derive(Deserialize)]
-struct Versioned {
-    version: u32,
+    version: u64,
+    tokens: Vec<StoredToken>,
 }
 
 /// The file while no other process writes it.
@@ -79,21 +66,15 @@ impl TokenStore {
     /// Others can read the file, a newer version wrote it, none of the keys opens it, or nothing
     /// can be written beside it; in a sentence.
     pub(crate) fn open(path: &Path, keys: Option<StateKeys>) -> Result<Self, String> {
-        let store = Self {
-            path: path.to_owned(),
-            keys,
-            unsaved: Arc::default(),
-        };
+        let store = Self::at(path.to_owned(), keys);
         store.open_lock().map_err(|error| {
             format!(
                 "no file can be written beside `{}`: {error}; name a file in a folder of its own",
                 path.display()
             )
         })?;
-        match std::fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(store),
-            Err(error) => return Err(format!("`{}` cannot be read: {error}", path.display())),
-            Ok(metadata) => check_mode(path, &metadata)?,
+        if !store.is_there()? {
+            return Ok(store);
         }
         let file = store.read()?;
         if store.keys.is_some()
@@ -128,11 +109,7 @@ impl TokenStore {
     /// # Errors
     /// It cannot; in a sentence.
     pub(crate) fn prepare(&self) -> Result<(), String> {
-        let folder = self
-            .path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = self.folder();
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -149,17 +126,33 @@ impl TokenStore {
     /// # Errors
     /// Others can read the file, or it cannot be read; in a sentence.
     pub(crate) fn find_login(&self, owner: &TokenOwner) -> Result<Option<StoredToken>, String> {
-        match std::fs::metadata(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(format!("`{}` cannot be read: {error}", self.path.display())),
-            Ok(metadata) => check_mode(&self.path, &metadata)?,
+        if !self.is_there()? {
+            return Ok(None);
         }
-        let record = self
-            .read()?
-            .tokens
-            .into_iter()
-            .find(|record| record.is_of(owner));
-        Ok(record.map(StoredToken::from))
+        let mut tokens = self.read()?.tokens.into_iter();
+        Ok(tokens.find(|token| token.owner == *owner))
+    }
+
+    /// Returns true if the file is there.
+    ///
+    /// # Errors
+    /// It is not a plain file that its owner alone can open; in a sentence.
+    fn is_there(&self) -> Result<bool, String> {
+        let path = self.path.display();
+        let metadata = match std::fs::metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            read => read.map_err(|error| format!("`{path}` cannot be read: {error}"))?,
+        };
+        if !metadata.is_file() {
+            return Err(format!("`{path}` is not a plain file"));
+        }
+        #[cfg(unix)]
+        if std::os::unix::fs::MetadataExt::mode(&metadata) & 0o077 != 0 {
+            return Err(format!(
+                "other users of this machine can open `{path}`, which holds tokens; `chmod 600` ends that"
+            ));
+        }
+        Ok(true)
     }
 
     /// `FILE.lock`: a lock on the file itself would be lost with the rename that replaces it.
@@ -192,6 +185,13 @@ impl TokenStore {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => private_options().create_new(true).open(&path),
         }
+    }
+
+    fn folder(&self) -> &Path {
+        let folder = self.path.parent();
+        folder
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."))
     }
 
     fn beside(&self, suffix: &str) -> PathBuf {
@@ -241,8 +241,9 @@ impl TokenStore {
     }
 
     /// Keeps a token that cannot be written now, and tries again until it is written.
-    pub(crate) fn save_later(&self, owner: &TokenOwner, token: &StoredToken) {
-        if self.unsaved.keep(owner, token) {
+    pub(crate) fn save_later(&self, owner: &TokenOwner, mut token: StoredToken) {
+        token.owner = owner.clone();
+        if self.unsaved.keep(token) {
             tokio::spawn(save_unsaved(self.clone()));
         }
     }
@@ -256,16 +257,16 @@ impl TokenStore {
             }
             Err(error) => return Err(format!("`{}` cannot be read: {error}", self.path.display())),
         };
-        let version = serde_json::from_slice::<Versioned>(&text).map(|versioned| versioned.version);
-        let read = match version {
-            Ok(version) if version > SEALED_VERSION => {
+        let file: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let read = match file.get("version").and_then(Value::as_u64) {
+            Some(version) if version > SEALED_VERSION => {
                 return Err(format!(
                     "`{}` was written by a newer version of openapi-mcp; use that, or name another file",
                     self.path.display()
                 ));
             }
-            Ok(SEALED_VERSION) => self.decrypt(&text)?,
-            _ => serde_json::from_slice(&text).ok(),
+            Some(SEALED_VERSION) => self.decrypt(&file)?,
+            _ => serde_json::from_value(file).ok(),
         };
         Ok(read.unwrap_or_else(|| {
             let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -284,26 +285,23 @@ impl TokenStore {
     }
 
     /// Returns the records of an encrypted file; `None` if it is corrupt.
-    fn decrypt(&self, text: &[u8]) -> Result<Option<StoreFile>, String> {
+    fn decrypt(&self, file: &Value) -> Result<Option<StoreFile>, String> {
         let path = self.path.display();
         let Some(keys) = &self.keys else {
             return Err(format!(
                 "`{path}` is encrypted; name its key with --state-key-env or --state-key-file"
             ));
         };
-        let sealed = serde_json::from_slice::<SealedFile>(text)
-            .ok()
-            .and_then(|file| STANDARD.decode(file.sealed).ok());
-        let Some(sealed) = sealed else {
+        let sealed = file.get("sealed").and_then(Value::as_str);
+        let Some(sealed) = sealed.and_then(|sealed| STANDARD.decode(sealed).ok()) else {
             return Ok(None);
         };
         match keys.open(SEALED_NAME, &sealed) {
-            Ok(text) => Ok(serde_json::from_slice::<StoreFile>(&text)
-                .ok()
-                .map(|file| StoreFile {
-                    version: SEALED_VERSION,
-                    ..file
-                })),
+            Ok(text) => {
+                let file: Option<StoreFile> = serde_json::from_slice(&text).ok();
+                let version = SEALED_VERSION;
+                Ok(file.map(|file| StoreFile { version, ..file }))
+            }
             Err(OpenError::Damaged) => Ok(None),
             Err(error) => Err(format!("`{path}` cannot be decrypted: {error}")),
         }
@@ -324,23 +322,19 @@ impl LockedTokenStore {
     /// # Errors
     /// The file cannot be read; in words for a model.
     pub(crate) fn find(&self, owner: &TokenOwner) -> Result<Option<StoredToken>, &'static str> {
-        let file = self.store.read().map_err(|problem| {
-            tracing::error!("the token store: {problem}");
-            "the token store of this server cannot be read"
-        })?;
-        let record = file.tokens.into_iter().find(|record| record.is_of(owner));
-        Ok(self
-            .store
-            .unsaved
-            .newest(owner, record.map(StoredToken::from)))
+        let file = self.store.read().map_err(unreadable)?;
+        let mut tokens = file.tokens.into_iter();
+        let stored = tokens.find(|token| token.owner == *owner);
+        Ok(self.store.unsaved.newest(owner, stored))
     }
 
     /// Writes the tokens of an owner unless the file holds newer ones, and ends the turn. What
     /// cannot be written is written later.
-    pub(crate) async fn save(mut self, owner: &TokenOwner, token: &StoredToken) {
+    pub(crate) async fn save(mut self, owner: &TokenOwner, mut token: StoredToken) {
         let store = self.store.clone();
-        let (of, kept) = (owner.clone(), token.clone());
-        let written = spawn_blocking(move || self.put_newer(&of, &kept)).await;
+        token.owner = owner.clone();
+        let kept = token.clone();
+        let written = spawn_blocking(move || self.put_newer(kept)).await;
         if let Err(problem) = written.unwrap_or_else(|error| Err(error.to_string())) {
             tracing::error!(
                 "the token store cannot be written ({problem}); until it can, a token is lost with this process"
@@ -351,18 +345,16 @@ impl LockedTokenStore {
 
     /// Replaces the tokens of an owner, those of another refresh token in the settings included,
     /// unless the file holds newer ones. They are on the disk afterwards.
-    fn put_newer(&mut self, owner: &TokenOwner, token: &StoredToken) -> Result<(), String> {
+    fn put_newer(&mut self, token: StoredToken) -> Result<(), String> {
         let mut file = self.store.read()?;
-        let is_old = file
-            .tokens
-            .iter()
-            .any(|record| record.is_of(owner) && record.is_newer_than(token));
-        if !is_old {
-            file.tokens.retain(|record| record.id != owner.id);
-            file.tokens.push(TokenRecord::of(owner, token));
+        let is_newer =
+            |known: &StoredToken| known.owner == token.owner && known.generation > token.generation;
+        if !file.tokens.iter().any(is_newer) {
+            file.tokens.retain(|known| known.owner.id != token.owner.id);
+            file.tokens.push(token.clone());
             self.write(file)?;
         }
-        self.store.unsaved.forget(owner, token.generation);
+        self.store.unsaved.forget(&token);
         Ok(())
     }
 
@@ -373,17 +365,12 @@ impl LockedTokenStore {
     pub(crate) fn put_login(
         &mut self,
         owner: &TokenOwner,
-        token: StoredToken,
+        mut token: StoredToken,
     ) -> Result<(), String> {
         let before = self.find(owner)?.map_or(0, |before| before.generation);
-        let generation = before + 1;
-        self.put_newer(
-            owner,
-            &StoredToken {
-                generation,
-                ..token
-            },
-        )
+        token.owner = owner.clone();
+        token.generation = before + 1;
+        self.put_newer(token)
     }
 
     /// Removes the tokens of an owner.
@@ -392,7 +379,7 @@ impl LockedTokenStore {
     /// The file cannot be written; the end of a sentence.
     pub(crate) fn remove(&mut self, owner: &TokenOwner) -> Result<(), String> {
         let mut file = self.store.read()?;
-        file.tokens.retain(|record| record.id != owner.id);
+        file.tokens.retain(|token| token.owner.id != owner.id);
         self.write(file)
     }
 
@@ -432,20 +419,13 @@ impl LockedTokenStore {
             version: VERSION,
             ..file
         };
-        let text = serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?;
-        let text = match &self.store.keys {
-            None => text,
-            Some(keys) => {
-                let sealed = keys
-                    .seal(SEALED_NAME, &text)
-                    .ok_or("it cannot be encrypted")?;
-                let file = SealedFile {
-                    version: SEALED_VERSION,
-                    sealed: STANDARD.encode(sealed),
-                };
-                serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?
-            }
-        };
+        let mut text = serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?;
+        if let Some(keys) = &self.store.keys {
+            let sealed = keys.seal(SEALED_NAME, &text);
+            let sealed = STANDARD.encode(sealed.ok_or("it cannot be encrypted")?);
+            let file = json!({"version": SEALED_VERSION, "sealed": sealed});
+            text = serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?;
+        }
         self.replace(&text).map_err(|error| error.to_string())
     }
 
@@ -462,14 +442,7 @@ impl LockedTokenStore {
         file.sync_all()?;
         std::fs::rename(self.store.beside(NEW_SUFFIX), &self.store.path)?;
         #[cfg(unix)]
-        if let Some(folder) = self.store.path.parent() {
-            let folder = if folder.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                folder
-            };
-            File::open(folder)?.sync_all()?;
-        }
+        File::open(self.store.folder())?.sync_all()?;
         Ok(())
     }
 }
@@ -483,8 +456,8 @@ async fn save_unsaved(store: TokenStore) {
         pause = max_pause.min(pause * 2);
         if let Some(mut locked) = store.try_lock() {
             let writing = spawn_blocking(move || {
-                for (owner, token) in locked.store.unsaved.all() {
-                    if let Err(problem) = locked.put_newer(&owner, &token) {
+                for token in locked.store.unsaved.all() {
+                    if let Err(problem) = locked.put_newer(token) {
                         tracing::debug!("the token store cannot be written yet: {problem}");
                     }
                 }
@@ -517,27 +490,8 @@ fn private_options() -> OpenOptions {
     options
 }
 
-#[cfg(unix)]
-fn check_mode(path: &Path, metadata: &std::fs::Metadata) -> Result<(), String> {
-    use std::os::unix::fs::MetadataExt as _;
-
-    if !metadata.is_file() {
-        return Err(format!("`{}` is not a plain file", path.display()));
-    }
-    if metadata.mode() & 0o077 != 0 {
-        return Err(format!(
-            "other users of this machine can open `{}`, which holds tokens; `chmod 600` ends that",
-            path.display()
-        ));
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn check_mode(path: &Path, metadata: &std::fs::Metadata) -> Result<(), String> {
-    if metadata.is_file() {
-        Ok(())
-    } else {
-        Err(format!("`{}` is not a plain file", path.display()))
-    }
+/// The words for a model if the store cannot be read, for a reason that is logged.
+pub(super) fn unreadable(problem: String) -> &'static str {
+    tracing::error!("the token store: {problem}");
+    "the token store of this server cannot be read"
 }
