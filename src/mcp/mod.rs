@@ -107,7 +107,7 @@ impl McpServer {
     /// each of them.
     pub(crate) fn sharing(mut self, shared: Option<&Arc<SharedState>>) -> Self {
         self.gate = self.gate.asking(self.gate.asked_by(), shared);
-        if let Some(key) = shared.and_then(|shared| shared.hash_key("clients")) {
+        if let Some(key) = shared.and_then(|shared| shared.keys.hash_key("clients")) {
             ClientKey::share(key);
         }
         self.shared_state = shared.cloned();

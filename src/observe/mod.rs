@@ -66,13 +66,8 @@ pub(crate) fn tracer() -> Option<&'static Tracer> {
 /// Counts a request that was refused before its body was read. The audit log gets one line a minute
 /// for each reason: strangers must not be able to fill the disk.
 pub(crate) fn refused_request(reason: &'static str) {
-    let Some(observers) = OBSERVERS.get() else {
-        return;
-    };
-    if let Some(metrics) = &observers.metrics {
-        metrics.count(CountedEvent::Refusal, reason);
-    }
-    if let Some(audit) = &observers.audit {
+    count(CountedEvent::Refusal, reason);
+    if let Some(audit) = audit() {
         audit.refused_request(reason);
     }
 }
@@ -91,16 +86,17 @@ pub(crate) fn count_dropped_spans(count: usize) {
     }
 }
 
-/// Counts a question by a link, or what became of it.
-pub(crate) fn count_approval(outcome: &'static str) {
+/// Counts an event.
+pub(crate) fn count(event: CountedEvent, value: &'static str) {
     if let Some(metrics) = metrics() {
-        metrics.count(CountedEvent::Approval, outcome);
+        metrics.count(event, value);
     }
 }
 
 /// Records an answer. `question` is that of the calls, and `approver` the name of who gave it.
 pub(crate) fn record_approval(question: &str, approver: &str, agreed: bool) {
-    count_approval(if agreed { "agreed" } else { "declined" });
+    let outcome = if agreed { "agreed" } else { "declined" };
+    count(CountedEvent::Approval, outcome);
     if let Some(audit) = audit() {
         let mut line = AuditLine::new("approval", SystemTime::now());
         line.text("question", Some(question), 64);

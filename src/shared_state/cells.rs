@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 
 use super::client::{RedisCommand, RedisScript};
 use super::connection::{StatePurpose, StateUnavailable};
-use super::state::{SHARED_TIMEOUT, SharedState, digest_key};
+use super::state::{SharedState, digest_key};
 
 /// Replaces a value that is still the one that was read. `KEYS`: value. `ARGV`: what it must be, or
 /// nothing; what it becomes, or nothing; milliseconds.
@@ -59,16 +59,13 @@ impl Cells {
         let key = digest_key("approval", &[name.as_bytes()]);
         let mut command = RedisCommand::new("GET");
         command.arg(key.as_str());
-        let stored: Option<Vec<u8>> = shared
-            .link
-            .run(StatePurpose::Confirm, SHARED_TIMEOUT, &command)
-            .await?;
-        let Some(stored) = stored else {
-            return Ok(None);
+        let stored: Option<Vec<u8>> = shared.link.run(StatePurpose::Confirm, &command).await?;
+        let open = |stored: Vec<u8>| {
+            let value = shared.keys.open(&key, &stored);
+            let value = value.map_err(|_| StateUnavailable)?;
+            Ok(CellValue { value, stored })
         };
-        let value = shared.keys.open(&key, &stored);
-        let value = value.map_err(|_| StateUnavailable)?;
-        Ok(Some(CellValue { value, stored }))
+        stored.map(open).transpose()
     }
 
     /// Replaces the value that was read, or makes one where there was none, or removes it. Returns
@@ -106,10 +103,7 @@ impl Cells {
         let mut invocation = SWAP.key(&key);
         invocation.arg(old).arg(sealed);
         invocation.number(u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX));
-        let swapped: u8 = shared
-            .link
-            .run(StatePurpose::Confirm, SHARED_TIMEOUT, &invocation)
-            .await?;
+        let swapped: u8 = shared.link.run(StatePurpose::Confirm, &invocation).await?;
         Ok(swapped == 1)
     }
 }

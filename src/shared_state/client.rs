@@ -1,11 +1,18 @@
 //! The library that speaks to Redis and Valkey. It is named here alone, because a program may be
 //! built without it: then no connection is ever made.
 
+#![cfg_attr(
+    not(feature = "redis"),
+    expect(dead_code, reason = "nobody logs in, and nothing is sent")
+)]
+
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 #[cfg(feature = "redis")]
 pub(super) use redis::FromRedisValue as RedisAnswer;
+use rustls::ClientConfig;
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -22,13 +29,18 @@ pub(super) const WITHOUT_REDIS: &str = "this program was built without the featu
 /// Reads and writes for a connection until that ends.
 pub(super) type ConnectionDriver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Login of a connection.
+/// Address of the server, and the login of connections to it.
 #[derive(Clone)]
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "nobody logs in"))]
-pub(crate) struct RedisLogin {
+pub(crate) struct RedisServer {
+    pub(crate) host: String,
+    pub(crate) port: u16,
     pub(crate) database: i64,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<SecretString>,
+    /// True with `rediss`.
+    pub(crate) is_encrypted: bool,
+    /// How connections are encrypted, if they are.
+    pub(crate) tls: Option<Arc<ClientConfig>>,
 }
 
 /// Reason for which the server cannot be used.
@@ -53,20 +65,12 @@ pub(super) struct RedisConnection {
 
 /// A script of ours, which the server keeps under its digest.
 pub(super) struct RedisScript {
-    #[cfg_attr(
-        not(feature = "redis"),
-        expect(dead_code, reason = "no script is sent")
-    )]
     code: &'static str,
     #[cfg(feature = "redis")]
     prepared: std::sync::OnceLock<redis::Script>,
 }
 
 /// A command or a script, and what it is about.
-#[cfg_attr(
-    not(feature = "redis"),
-    expect(dead_code, reason = "no command is sent")
-)]
 pub(super) struct RedisCommand {
     called: Called,
     keys: Vec<String>,
@@ -74,10 +78,6 @@ pub(super) struct RedisCommand {
 }
 
 /// Command or script to call.
-#[cfg_attr(
-    not(feature = "redis"),
-    expect(dead_code, reason = "no command is sent")
-)]
 enum Called {
     Command(&'static str),
     Script(&'static RedisScript),
@@ -136,17 +136,17 @@ impl RedisConnection {
     /// [`RedisProblem`]
     pub(super) async fn open(
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        login: &RedisLogin,
+        server: &RedisServer,
     ) -> Result<(Self, ConnectionDriver), RedisProblem> {
         use secrecy::ExposeSecret as _;
 
         let mut info = redis::RedisConnectionInfo::default()
-            .set_db(login.database)
+            .set_db(server.database)
             .set_skip_set_lib_name();
-        if let Some(user) = &login.user {
+        if let Some(user) = &server.user {
             info = info.set_username(user);
         }
-        if let Some(password) = &login.password {
+        if let Some(password) = &server.password {
             info = info.set_password(password.expose_secret());
         }
         // Each use has a time limit of its own.
@@ -197,7 +197,7 @@ impl RedisConnection {
     #[expect(clippy::unused_async, reason = "the other form of it waits")]
     pub(super) async fn open(
         _stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        _login: &RedisLogin,
+        _server: &RedisServer,
     ) -> Result<(Self, ConnectionDriver), RedisProblem> {
         Err(RedisProblem::Refused(WITHOUT_REDIS.into()))
     }
@@ -215,32 +215,24 @@ impl RedisConnection {
 /// Converts an error of the library.
 #[cfg(feature = "redis")]
 fn problem_of(error: &redis::RedisError) -> RedisProblem {
-    match error.code().unwrap_or_default() {
+    let why = match error.code().unwrap_or_default() {
         "WRONGPASS" | "NOAUTH" => {
             return RedisProblem::Refused("it refuses the password or user, or wants one".into());
         }
         "NOPERM" => {
-            return RedisProblem::Refused(format!(
-                "the user lacks a right: {}",
-                error.detail().unwrap_or_default()
-            ));
+            let right = error.detail().unwrap_or_default();
+            return RedisProblem::Refused(format!("the user lacks a right: {right}"));
         }
         "MOVED" | "ASK" | "CROSSSLOT" | "CLUSTERDOWN" => {
-            return RedisProblem::Unavailable(
-                "it is a cluster, and only a single primary can be used".into(),
-            );
+            "it is a cluster, and only a single primary can be used"
         }
-        "READONLY" => {
-            return RedisProblem::Unavailable(
-                "it is a replica, which cannot be written; name the primary".into(),
-            );
+        "READONLY" => "it is a replica, which cannot be written; name the primary",
+        "OOM" => "its memory is full",
+        "LOADING" => "it is still reading its data",
+        _ if error.kind() == redis::ErrorKind::AuthenticationFailed => {
+            return RedisProblem::Refused("it refuses the password or user".into());
         }
-        "OOM" => return RedisProblem::Unavailable("its memory is full".into()),
-        "LOADING" => return RedisProblem::Unavailable("it is still reading its data".into()),
-        _ => {}
-    }
-    if error.kind() == redis::ErrorKind::AuthenticationFailed {
-        return RedisProblem::Refused("it refuses the password or user".into());
-    }
-    RedisProblem::Unavailable(error.to_string())
+        _ => &error.to_string(),
+    };
+    RedisProblem::Unavailable(why.into())
 }

@@ -17,11 +17,13 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::client::{
-    ConnectionDriver, RedisAnswer, RedisCommand, RedisConnection, RedisLogin, RedisProblem,
+    ConnectionDriver, RedisAnswer, RedisCommand, RedisConnection, RedisProblem, RedisServer,
 };
 use crate::observe;
 use crate::observe::metrics::CountedEvent;
 
+/// Time limit of a request whose answer is required.
+pub(super) const SHARED_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time limit of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pauses between attempts to connect: the first, and the longest.
@@ -68,6 +70,8 @@ struct LinkHealth {
 
 struct LinkState {
     server: RedisServer,
+    /// Time limit of a request that a call waits for; without an answer the process decides alone.
+    call_timeout: Duration,
     status: watch::Sender<LinkStatus>,
     health: Mutex<LinkHealth>,
     /// Wakes the task that keeps the connection: it does not answer any more.
@@ -79,9 +83,10 @@ struct LinkState {
 pub(crate) struct RedisLink(Arc<LinkState>);
 
 impl RedisLink {
-    pub(crate) fn new(server: RedisServer) -> Self {
+    pub(crate) fn new(server: RedisServer, call_timeout: Duration) -> Self {
         Self(Arc::new(LinkState {
             server,
+            call_timeout,
             status: watch::Sender::new(LinkStatus::Connecting),
             health: Mutex::default(),
             abandon: Notify::new(),
@@ -111,29 +116,30 @@ impl RedisLink {
     pub(super) async fn run<T: RedisAnswer>(
         &self,
         purpose: StatePurpose,
-        limit: Duration,
         command: &RedisCommand,
     ) -> Result<T, StateUnavailable> {
         self.keep();
-        if self.0.health.lock().is_left_alone() {
-            return Err(count(purpose));
-        }
-        let answered = async { self.0.connection().await?.run(command).await };
-        match tokio::time::timeout(limit, answered).await {
-            Ok(Ok(value)) => {
-                self.0.succeeded();
-                return Ok(value);
+        let limit = match purpose {
+            StatePurpose::Limit => self.0.call_timeout,
+            StatePurpose::Refresh | StatePurpose::Confirm => SHARED_TIMEOUT,
+        };
+        let alone_until = self.0.health.lock().alone_until;
+        if alone_until.is_none_or(|until| Instant::now() >= until) {
+            let answered = async { self.0.connection().await?.run(command).await };
+            match tokio::time::timeout(limit, answered).await {
+                Ok(Ok(value)) => {
+                    self.0.succeeded();
+                    return Ok(value);
+                }
+                Ok(Err(problem)) => self.0.failed(&problem, false),
+                Err(_) => {
+                    let why = format!("it did not answer within {} ms", limit.as_millis());
+                    self.0.failed(&RedisProblem::Unavailable(why), true);
+                }
             }
-            Ok(Err(problem)) => self.0.failed(&problem, false),
-            Err(_) => {
-                let milliseconds = limit.as_millis();
-                let problem = RedisProblem::Unavailable(format!(
-                    "it did not answer within {milliseconds} ms"
-                ));
-                self.0.failed(&problem, true);
-            }
         }
-        Err(count(purpose))
+        observe::count(CountedEvent::SharedStateFailure, purpose.into());
+        Err(StateUnavailable)
     }
 
     /// Returns the time for which there has been a connection; `None` without one.
@@ -162,19 +168,6 @@ fn took_too_long() -> RedisProblem {
         "no connection could be made within {} s",
         CONNECT_TIMEOUT.as_secs()
     ))
-}
-
-fn count(purpose: StatePurpose) -> StateUnavailable {
-    if let Some(metrics) = observe::metrics() {
-        metrics.count(CountedEvent::SharedStateFailure, purpose.into());
-    }
-    StateUnavailable
-}
-
-impl LinkHealth {
-    fn is_left_alone(&self) -> bool {
-        self.alone_until.is_some_and(|until| Instant::now() < until)
-    }
 }
 
 impl LinkState {
@@ -254,27 +247,14 @@ async fn keep_connected(state: Weak<LinkState>) {
     }
 }
 
-/// Address of the server, and its login.
-#[derive(Clone)]
-pub(crate) struct RedisServer {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) login: RedisLogin,
-    /// TLS, with `rediss`.
-    pub(crate) tls: Option<Arc<ClientConfig>>,
-}
-
 impl fmt::Display for RedisServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.tls.is_some() {
-            "rediss"
+        let Self { host, port, .. } = self;
+        let s = if self.is_encrypted { "s" } else { "" };
+        if host.contains(':') {
+            write!(f, "redis{s}://[{host}]:{port}")
         } else {
-            "redis"
-        };
-        if self.host.contains(':') {
-            write!(f, "{scheme}://[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{scheme}://{}:{}", self.host, self.port)
+            write!(f, "redis{s}://{host}:{port}")
         }
     }
 }
@@ -292,8 +272,8 @@ impl RedisServer {
         // Each command is one write, which must not wait for the acknowledgement of the last one.
         let _ = stream.set_nodelay(true);
         match &self.tls {
-            None => RedisConnection::open(stream, &self.login).await,
-            Some(tls) => RedisConnection::open(self.encrypt(stream, tls).await?, &self.login).await,
+            None => RedisConnection::open(stream, self).await,
+            Some(tls) => RedisConnection::open(self.encrypt(stream, tls).await?, self).await,
         }
     }
 
@@ -305,19 +285,14 @@ impl RedisServer {
         let name = ServerName::try_from(self.host.clone()).map_err(|_| {
             RedisProblem::Refused("its host is not a name that a certificate can have".into())
         })?;
-        TlsConnector::from(Arc::clone(tls))
-            .connect(name, stream)
-            .await
-            .map_err(|error| {
-                let refused = error
-                    .get_ref()
-                    .and_then(|inner| inner.downcast_ref::<rustls::Error>());
-                match refused {
-                    Some(rustls::Error::InvalidCertificate(why)) => {
-                        RedisProblem::Refused(format!("its certificate is not accepted: {why}"))
-                    }
-                    _ => RedisProblem::Unavailable(format!("TLS could not be agreed on: {error}")),
+        let connector = TlsConnector::from(Arc::clone(tls));
+        connector.connect(name, stream).await.map_err(|error| {
+            match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                Some(rustls::Error::InvalidCertificate(why)) => {
+                    RedisProblem::Refused(format!("its certificate is not accepted: {why}"))
                 }
-            })
+                _ => RedisProblem::Unavailable(format!("TLS could not be agreed on: {error}")),
+            }
+        })
     }
 }

@@ -19,8 +19,6 @@ const ID_BYTES: usize = 4;
 /// Random bytes that give each value a key of its own: random nonces alone would limit how many
 /// values one key may seal (NIST SP 800-38D section 8.3).
 const SALT_BYTES: usize = 16;
-/// Length of all parts before the encrypted text.
-const HEAD_BYTES: usize = 1 + ID_BYTES + SALT_BYTES + NONCE_LEN;
 
 /// The keys of an operator: the first seals, all of them open.
 #[derive(Clone)]
@@ -142,13 +140,7 @@ impl StateKeys {
                 &mut text,
             )
             .ok()?;
-        let mut sealed = Vec::with_capacity(HEAD_BYTES + text.len());
-        sealed.push(VERSION);
-        sealed.extend(self.first.id);
-        sealed.extend(salt);
-        sealed.extend(nonce);
-        sealed.extend(text);
-        Some(sealed)
+        Some([&[VERSION], &self.first.id[..], &salt, &nonce, &text].concat())
     }
 
     /// Decrypts a value that was sealed under that name.
@@ -160,15 +152,13 @@ impl StateKeys {
         if *version != VERSION {
             return Err(OpenError::Version);
         }
-        let (id, rest) = rest
-            .split_first_chunk::<ID_BYTES>()
-            .ok_or(OpenError::Damaged)?;
-        let (salt, rest) = rest
-            .split_first_chunk::<SALT_BYTES>()
-            .ok_or(OpenError::Damaged)?;
-        let (nonce, text) = rest
-            .split_first_chunk::<NONCE_LEN>()
-            .ok_or(OpenError::Damaged)?;
+        let parts = || {
+            let (id, rest) = rest.split_first_chunk::<ID_BYTES>()?;
+            let (salt, rest) = rest.split_first_chunk::<SALT_BYTES>()?;
+            let (nonce, text) = rest.split_first_chunk::<NONCE_LEN>()?;
+            Some((id, salt, nonce, text))
+        };
+        let (id, salt, nonce, text) = parts().ok_or(OpenError::Damaged)?;
         let key = self.all().find(|key| key.id == *id).ok_or(OpenError::Key)?;
         let mut text = text.to_vec();
         let cipher = key.cipher(salt).ok_or(OpenError::Damaged)?;

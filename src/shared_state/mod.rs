@@ -13,7 +13,7 @@
 //! - Each user of it decides what happens without the server, and documents it.
 
 pub(crate) mod cells;
-mod client;
+pub(crate) mod client;
 pub(crate) mod connection;
 pub(crate) mod keys;
 pub(crate) mod rate;

@@ -86,11 +86,8 @@ impl SharedRate {
             let microseconds = duration.as_micros().min(MAX_MICROSECONDS);
             invocation.number(u64::try_from(microseconds).unwrap_or(u64::MAX));
         }
-        let (taken, wait): (u8, u64) = self
-            .state
-            .link
-            .run(StatePurpose::Limit, self.state.call_timeout, &invocation)
-            .await?;
+        let taken = self.state.link.run(StatePurpose::Limit, &invocation).await;
+        let (taken, wait): (u8, u64) = taken?;
         let wait = Duration::from_micros(wait);
         Ok(if taken == 1 {
             TakenPlace::After(wait)

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::client::{RedisCommand, RedisScript};
+use super::client::{RedisAnswer, RedisCommand, RedisScript};
 use super::connection::{StatePurpose, StateUnavailable};
 use super::keys::OpenError;
-use super::state::{SHARED_TIMEOUT, SharedState, digest_key};
+use super::state::{SharedState, digest_key};
 use crate::text::hex;
 
 /// Lifetime of the lock of a renewal.
@@ -110,12 +110,12 @@ impl SharedRecord {
         let lifetime = u64::try_from(LOCK_LIFETIME.as_millis()).unwrap_or(u64::MAX);
         let mut invocation = LOCK.key(&self.lock_key);
         invocation.arg(self.owner.as_str()).number(lifetime);
-        let locked: u8 = self
-            .state
-            .link
-            .run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation)
-            .await?;
+        let locked: u8 = self.run(&invocation).await?;
         Ok((locked == 1).then_some(RecordLock(())))
+    }
+
+    async fn run<T: RedisAnswer>(&self, command: &RedisCommand) -> Result<T, StateUnavailable> {
+        self.state.link.run(StatePurpose::Refresh, command).await
     }
 
     /// The newest version.
@@ -126,19 +126,11 @@ impl SharedRecord {
             .arg("generation")
             .arg("value")
             .arg("renewer");
-        let (generation, value, renewer): (Option<u64>, Option<Vec<u8>>, Option<String>) = self
-            .state
-            .link
-            .run(StatePurpose::Refresh, SHARED_TIMEOUT, &command)
-            .await?;
-        let newest = match generation.zip(value) {
-            Some((generation, value)) => {
-                Some((generation, self.state.keys.open(&self.key, &value)?))
-            }
-            None => None,
-        };
+        let (generation, value, renewer): (Option<u64>, Option<Vec<u8>>, Option<String>) =
+            self.run(&command).await?;
+        let open = |value: Vec<u8>| self.state.keys.open(&self.key, &value);
         Ok(FoundRecord {
-            newest,
+            newest: generation.zip(value.map(open).transpose()?),
             is_being_renewed: renewer.is_some(),
         })
     }
@@ -151,11 +143,7 @@ impl SharedRecord {
             .key(&self.key)
             .arg(self.owner.as_str())
             .number(least);
-        let begun: u8 = self
-            .state
-            .link
-            .run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation)
-            .await?;
+        let begun: u8 = self.run(&invocation).await?;
         Ok(begun == 1)
     }
 
@@ -167,30 +155,19 @@ impl SharedRecord {
         generation: u64,
         value: &[u8],
     ) -> Result<u64, StateUnavailable> {
-        let sealed = self
-            .state
-            .keys
-            .seal(&self.key, value)
-            .ok_or(StateUnavailable)?;
+        let sealed = self.state.keys.seal(&self.key, value);
         let mut invocation = OFFER.key(&self.key);
         let owner = lock.map(|_| self.owner.as_str()).unwrap_or_default();
-        invocation.arg(owner).number(generation).arg(sealed);
-        self.state
-            .link
-            .run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation)
-            .await
+        invocation.arg(owner).number(generation);
+        invocation.arg(sealed.ok_or(StateUnavailable)?);
+        self.run(&invocation).await
     }
 
     /// Gives the right to renew back. If that fails, it ends by itself.
     pub(crate) async fn release(&self, _lock: RecordLock) {
         let mut invocation = RELEASE.key(&self.lock_key);
         invocation.key(&self.key).arg(self.owner.as_str());
-        let released: Result<u8, StateUnavailable> = self
-            .state
-            .link
-            .run(StatePurpose::Refresh, SHARED_TIMEOUT, &invocation)
-            .await;
-        if released.is_err() {
+        if self.run::<u8>(&invocation).await.is_err() {
             tracing::debug!(
                 "the lock of a refresh token could not be given back; it ends by itself"
             );

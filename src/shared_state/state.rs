@@ -6,45 +6,24 @@ use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use rustls::pki_types::CertificateDer;
-use secrecy::SecretString;
 use sha2::{Digest as _, Sha256};
 
-use super::client::{RedisCommand, RedisLogin, RedisProblem, WITHOUT_REDIS};
-use super::connection::{RedisLink, RedisServer, StatePurpose, StateUnavailable};
+use super::client::{RedisCommand, RedisProblem, RedisServer, WITHOUT_REDIS};
+use super::connection::{RedisLink, SHARED_TIMEOUT, StatePurpose, StateUnavailable};
 use super::keys::StateKeys;
 use crate::outbound;
 use crate::text::hex;
 
-/// Time limit of a request whose answer is required.
-pub(super) const SHARED_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for which a start waits for the server.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 /// Number of bytes of a hash in a name.
 const NAME_BYTES: usize = 16;
 
-/// The operator's settings for the shared state.
-#[derive(Clone)]
-pub(crate) struct SharedStateOptions {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) database: i64,
-    pub(crate) user: Option<String>,
-    pub(crate) password: Option<SecretString>,
-    /// True if the connection is encrypted.
-    pub(crate) tls: bool,
-    /// Authorities that are trusted besides those of the system.
-    pub(crate) authorities: Vec<CertificateDer<'static>>,
-    pub(crate) keys: StateKeys,
-    /// Time limit of a request that a call waits for; without an answer the process decides alone.
-    pub(crate) call_timeout: Duration,
-}
-
 /// The state that this process shares with others.
 pub struct SharedState {
-    pub(super) link: RedisLink,
-    pub(super) keys: StateKeys,
-    /// Time limit of a request that a call waits for; without an answer the process decides alone.
-    pub(super) call_timeout: Duration,
+    pub(crate) link: RedisLink,
+    /// Keys that all replicas have.
+    pub(crate) keys: StateKeys,
     names: hmac::Key,
 }
 
@@ -74,38 +53,31 @@ impl fmt::Debug for SharedState {
 }
 
 impl SharedState {
-    /// A state that connects when it is first used.
+    /// A state that connects when it is first used. Its certificate may also come from these
+    /// authorities. `call_timeout` is the time limit of a request that a call waits for.
     ///
     /// # Errors
     /// TLS or the keys cannot be used, or this program was built without what it takes; in a
     /// sentence.
-    pub(crate) fn new(options: SharedStateOptions) -> Result<Self, String> {
+    pub(crate) fn new(
+        mut server: RedisServer,
+        authorities: Vec<CertificateDer<'static>>,
+        keys: StateKeys,
+        call_timeout: Duration,
+    ) -> Result<Self, String> {
         if cfg!(not(feature = "redis")) {
             return Err(WITHOUT_REDIS.into());
         }
-        let tls = options
-            .tls
-            .then(|| outbound::tls_of_other_protocols(options.authorities))
-            .transpose()
-            .map_err(|error| format!("TLS cannot be set up: {error}"))?;
-        let names = options
-            .keys
-            .hash_key("names")
-            .ok_or("the key of the state cannot be used")?;
+        if server.is_encrypted {
+            let tls = outbound::tls_of_other_protocols(authorities);
+            let tls = tls.map_err(|error| format!("TLS cannot be set up: {error}"))?;
+            server.tls = Some(Arc::new(tls));
+        }
+        let names = keys.hash_key("names");
         Ok(Self {
-            link: RedisLink::new(RedisServer {
-                host: options.host,
-                port: options.port,
-                login: RedisLogin {
-                    database: options.database,
-                    user: options.user,
-                    password: options.password,
-                },
-                tls: tls.map(Arc::new),
-            }),
-            keys: options.keys,
-            call_timeout: options.call_timeout,
-            names,
+            link: RedisLink::new(server, call_timeout),
+            keys,
+            names: names.ok_or("the key of the state cannot be used")?,
         })
     }
 
@@ -125,9 +97,8 @@ impl SharedState {
         };
         let checked = tokio::time::timeout(START_TIMEOUT, checked).await;
         self.link.keep();
-        let connection = match checked
-            .unwrap_or_else(|_| Err(RedisProblem::Unavailable("it does not answer".into())))
-        {
+        let silent = |_| Err(RedisProblem::Unavailable("it does not answer".into()));
+        let connection = match checked.unwrap_or_else(silent) {
             Ok(connection) => connection,
             Err(RedisProblem::Refused(why)) => {
                 return Err(format!("{server} cannot be used: {why}"));
@@ -142,12 +113,9 @@ impl SharedState {
         // The right to ask may be missing; the answer is then unknown.
         let mut command = RedisCommand::new("CONFIG");
         command.arg("GET").arg("maxmemory-policy");
-        let policy =
-            tokio::time::timeout(SHARED_TIMEOUT, connection.run::<Vec<String>>(&command)).await;
-        let policy = policy
-            .ok()
-            .and_then(|answer| answer.ok()?.into_iter().nth(1));
-        if let Some(policy) = policy.filter(|policy| policy.starts_with("allkeys")) {
+        let policy = tokio::time::timeout(SHARED_TIMEOUT, connection.run(&command)).await;
+        let policy: Vec<String> = policy.ok().and_then(Result::ok).unwrap_or_default();
+        if let Some(policy) = policy.get(1).filter(|policy| policy.starts_with("allkeys")) {
             tracing::warn!(
                 "--shared-state: {server} drops any key when its memory is full (maxmemory-policy {policy}), refresh tokens included; set noeviction"
             );
@@ -156,28 +124,12 @@ impl SharedState {
         Ok(())
     }
 
-    /// Returns true if the server answers, as far as is known.
-    pub(crate) fn answers(&self) -> bool {
-        self.link.answers()
-    }
-
     /// Returns the state as one API uses it, by its name if there are several.
     pub(crate) fn of_api(self: &Arc<Self>, name: Option<&str>) -> SharedApiState {
         SharedApiState {
             state: Arc::clone(self),
             api: name.unwrap_or_default().to_owned(),
         }
-    }
-
-    /// A key for hashes that all replicas make alike.
-    pub(crate) fn hash_key(&self, purpose: &str) -> Option<hmac::Key> {
-        self.keys.hash_key(purpose)
-    }
-
-    /// Keys for one purpose that all replicas have; the first is the one to be used, and the others
-    /// were.
-    pub(crate) fn derived_keys(&self, purpose: &str) -> Vec<[u8; 32]> {
-        self.keys.derived_keys(purpose)
     }
 
     /// Keeps a question for all replicas until it is answered. `lifetime` is how long an answer can
@@ -196,11 +148,8 @@ impl SharedState {
         command.arg(digest_key("question", &[question]));
         command.number(1).arg("PX");
         command.number(u64::try_from(milliseconds).unwrap_or(u64::MAX));
-        let _: Option<String> = self
-            .link
-            .run(StatePurpose::Confirm, SHARED_TIMEOUT, &command)
-            .await?;
-        Ok(())
+        let kept = self.link.run(StatePurpose::Confirm, &command).await;
+        kept.map(|_: Option<String>| ())
     }
 
     /// Accepts the answer to a question for all replicas; `false` if the question is not there,
@@ -211,10 +160,7 @@ impl SharedState {
     pub(crate) async fn accept_answer(&self, question: &[u8]) -> Result<bool, StateUnavailable> {
         let mut command = RedisCommand::new("DEL");
         command.arg(digest_key("question", &[question]));
-        let deleted: u64 = self
-            .link
-            .run(StatePurpose::Confirm, SHARED_TIMEOUT, &command)
-            .await?;
+        let deleted: u64 = self.link.run(StatePurpose::Confirm, &command).await?;
         Ok(deleted > 0)
     }
 

@@ -12,8 +12,9 @@ use url::Url;
 use crate::config::auth::references::{parse_secret, resolve_secret};
 use crate::config::problems::Problems;
 use crate::config::upstream::read_authorities;
+use crate::shared_state::client::RedisServer;
 use crate::shared_state::keys::StateKeys;
-use crate::shared_state::state::{SharedState, SharedStateOptions};
+use crate::shared_state::state::SharedState;
 
 const DEFAULT_PORT: u16 = 6379;
 /// Enough for a server in the same place. One that is far away takes longer, and a call that waits
@@ -74,27 +75,17 @@ pub(crate) fn resolve_shared_state(
     };
     let timeout = settings.shared_state_timeout;
     let call_timeout = timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs_f64);
-    let place = problems.ok("--shared-state", read_url(text));
+    let server = problems.ok("--shared-state", read_url(text));
     if keys.is_none() && settings.state_key_env.is_none() && settings.state_key_file.is_none() {
         problems.push("--shared-state needs a key that encrypts what is shared: name the variable that holds it with --state-key-env, or a file with --state-key-file; `openssl rand -hex 32` makes one");
     }
     // Files that cannot be read are reported as files of --ca-cert.
     let authorities = read_authorities("--ca-cert", authority_files, &mut Problems::default());
-    let options = place
-        .zip(keys.clone())
-        .map(|(place, keys)| SharedStateOptions {
-            host: place.host,
-            port: place.port,
-            database: place.database,
-            user: place.user,
-            password,
-            tls: place.tls,
-            authorities,
-            keys,
-            call_timeout,
-        });
-    let state =
-        options.and_then(|options| problems.ok("--shared-state", SharedState::new(options)));
+    let state = server.zip(keys.clone()).and_then(|(server, keys)| {
+        let server = RedisServer { password, ..server };
+        let state = SharedState::new(server, authorities, keys, call_timeout);
+        problems.ok("--shared-state", state)
+    });
     SharedStateConfig {
         keys,
         state: state.map(Arc::new),
@@ -135,20 +126,11 @@ fn resolve_password(
     )
 }
 
-/// Parts of a URL.
-struct ServerPlace {
-    host: String,
-    port: u16,
-    database: i64,
-    user: Option<String>,
-    tls: bool,
-}
-
 /// Reads the URL, which may hold a password by mistake and is not repeated.
-fn read_url(text: &str) -> Result<ServerPlace, &'static str> {
+fn read_url(text: &str) -> Result<RedisServer, &'static str> {
     const FORM: &str = "it must be the URL of a Redis or Valkey server, as in redis://redis.example:6379 or rediss://user@redis.example:6379/0";
     let url = Url::parse(text).map_err(|_| FORM)?;
-    let tls = match url.scheme() {
+    let is_encrypted = match url.scheme() {
         "redis" => false,
         "rediss" => true,
         _ => return Err(FORM),
@@ -169,7 +151,7 @@ fn read_url(text: &str) -> Result<ServerPlace, &'static str> {
     let user = percent_encoding::percent_decode_str(url.username())
         .decode_utf8()
         .map_err(|_| FORM)?;
-    Ok(ServerPlace {
+    Ok(RedisServer {
         host: host
             .trim_start_matches('[')
             .trim_end_matches(']')
@@ -177,7 +159,9 @@ fn read_url(text: &str) -> Result<ServerPlace, &'static str> {
         port: url.port().unwrap_or(DEFAULT_PORT),
         database,
         user: (!user.is_empty()).then(|| user.into_owned()),
-        tls,
+        password: None,
+        is_encrypted,
+        tls: None,
     })
 }
 
@@ -209,7 +193,7 @@ mod tests {
                     place.port,
                     place.database,
                     place.user.as_deref(),
-                    place.tls,
+                    place.is_encrypted,
                 )
             });
             assert_eq!(shown, expected, "{text}");

@@ -140,9 +140,7 @@ impl TokenSource {
             tokio::spawn(Self::follow(Arc::downgrade(&self)));
         }
         let fetched = self.fetch_or_restore(&mut renewal, &replaced).await;
-        if let Some(metrics) = observe::metrics() {
-            metrics.count(CountedEvent::TokenRequest, outcome_of(fetched.is_ok()));
-        }
+        observe::count(CountedEvent::TokenRequest, outcome_of(fetched.is_ok()));
         match fetched {
             Ok(token) => {
                 renewal.failed = None;

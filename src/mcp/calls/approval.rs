@@ -84,7 +84,7 @@ impl Approver {
     pub(crate) fn new(asked_by: AskedBy, shared: Option<Arc<SharedState>>) -> Self {
         let keys = shared
             .as_ref()
-            .map_or_else(random_keys, |shared| shared.derived_keys("questions"));
+            .map_or_else(random_keys, |shared| shared.keys.derived_keys("questions"));
         let links = asked_by.link.then(|| Links::new(shared.clone()));
         Self {
             asked_by,

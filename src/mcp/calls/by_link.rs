@@ -24,6 +24,7 @@ use crate::annotate::Hint;
 use crate::caller::{Caller, may_take_place};
 use crate::observe;
 use crate::observe::call::note;
+use crate::observe::metrics::CountedEvent;
 use crate::observe::metrics::labels::CallOutcome;
 use crate::outbound::request::{Payload, Piece, Request};
 use crate::shared_state::cells::{Agreement, CellValue, Cells};
@@ -96,7 +97,7 @@ impl Links {
     /// Links of this process, or of all replicas; `None` if there is no randomness.
     pub(crate) fn new(shared: Option<Arc<SharedState>>) -> Option<Arc<Self>> {
         let key = match &shared {
-            Some(shared) => shared.hash_key("links"),
+            Some(shared) => shared.keys.hash_key("links"),
             None => StateKeys::random()?.hash_key("links"),
         };
         Some(Arc::new(Self {
@@ -203,7 +204,7 @@ impl Links {
             };
             match self.keep(&name, ended.as_ref(), &question).await {
                 Ok(true) => {
-                    observe::count_approval("asked");
+                    observe::count(CountedEvent::Approval, "asked");
                     return self.asked(call, &question).await;
                 }
                 Ok(false) => self.free_place(&question.id),

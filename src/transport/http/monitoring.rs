@@ -151,7 +151,7 @@ fn describe(health: &Health) -> Response {
             Readiness::Ready | Readiness::Draining => None,
         },
         "last_reload_failed": apis.iter().any(|api| api.has_failed_reload),
-        "shared_state_answers": health.0.shared_state().map(|shared| shared.answers()),
+        "shared_state_answers": health.0.shared_state().map(|shared| shared.link.answers()),
     });
     let named = apis.iter().filter_map(|api| {
         let state = json!({ "status": api.status, "tools": api.tools, "last_reload_failed": api.has_failed_reload });
