@@ -188,7 +188,7 @@ impl Oauth {
             return Err(Refusal::InvalidToken("the token is from another issuer"));
         }
         let expires = check_times(&claims)?.ok_or(Refusal::InvalidToken(INCOMPLETE))?;
-        self.admitted(token, Arc::new(claims), expires, resource)
+        self.admitted(token, &Arc::new(claims), expires, resource)
     }
 
     /// Asks the issuer about a token that is not a JWT. Its claims are judged like those of a JWT,
@@ -232,18 +232,18 @@ impl Oauth {
         }
         let expires =
             check_times(&claims)?.unwrap_or_else(|| SystemTime::now() + Duration::from_mins(1));
-        self.admitted(token, claims, expires, resource)
+        self.admitted(token, &claims, expires, resource)
     }
 
     /// Admits a client whose token was verified.
     fn admitted(
         &self,
         token: &[u8],
-        claims: Arc<JsonObject>,
+        claims: &Arc<JsonObject>,
         expires: SystemTime,
         resource: &ProtectedResource,
     ) -> Result<AuthenticatedClient, Refusal> {
-        let granted = ClientGrant::of_claims(Arc::clone(&claims));
+        let granted = ClientGrant::of_claims(Arc::clone(claims));
         let mut needed = self.options.scopes.iter();
         if !needed.all(|scope| granted.scopes.names(scope)) {
             let needed = self.demand(resource).all_with(&granted.scopes, &[]);
@@ -252,14 +252,14 @@ impl Oauth {
         // Each claim names clients of its own: a `client_id` may be the same text as the `sub` of a
         // user (RFC 9068 section 5). There is one issuer, so that the claim alone identifies a
         // client.
-        let name = client_name(&claims);
+        let name = client_name(claims);
         let key = match name {
             Some((claim, name)) => ClientKey::named(claim, name.as_bytes()),
             None => ClientKey::named("nameless token", token),
         };
         let user = std::str::from_utf8(token).ok();
         let user = user.filter(|_| self.options.keeps_tokens);
-        let subject = user.and_then(|token| SubjectToken::of_user(token, &claims, expires));
+        let subject = user.and_then(|token| SubjectToken::of_user(token, claims, expires));
         let issuer = &self.options.issuer;
         let name = observe::audit().and(name).map(|(claim, name)| match claim {
             "sub" => format!("{issuer} {name}").into(),

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 use super::signatures::aws::AwsSigner;
-use super::signatures::kind::SIGV4;
+use super::signatures::kind::SIGV4_HEADERS;
 use super::tokens::access_token::AccessToken;
 use super::tokens::token_exchange::TokenExchange;
 use super::tokens::token_source::TokenSource;
@@ -38,7 +38,7 @@ impl Authenticator {
     /// The headers that it sets.
     pub(crate) fn headers(&self) -> &'static [HeaderName] {
         match self {
-            Self::Signature(_) => SIGV4.headers,
+            Self::Signature(_) => &SIGV4_HEADERS,
             Self::Token(_) | Self::Exchange(_) => &TOKEN_HEADERS,
         }
     }
@@ -68,11 +68,12 @@ impl Authenticator {
 
     /// Values that it derives from the credentials, and that must not appear in a reply.
     pub(crate) fn secrets(&self) -> Option<Vec<u8>> {
-        match self {
-            Self::Token(source) => source.client_pair().map(String::into_bytes),
-            Self::Exchange(exchange) => exchange.client_pair().map(String::into_bytes),
+        let pair = match self {
+            Self::Token(source) => source.endpoint.client_pair(),
+            Self::Exchange(exchange) => exchange.source.endpoint.client_pair(),
             Self::Signature(_) => None,
-        }
+        };
+        pair.map(String::into_bytes)
     }
 
     /// A token for a caller, other than a `refused` one; `None` if it does not send tokens.
@@ -82,21 +83,17 @@ impl Authenticator {
         refused: Option<&Arc<AccessToken>>,
         deadline: Instant,
     ) -> Result<Option<Arc<AccessToken>>, CallError> {
-        let late = |_| match refused {
-            Some(_) => CallError::Credential("no other access token came in time".into()),
-            None => CallError::Credential("no access token came in time; nothing was sent".into()),
+        let token = match self {
+            Self::Token(source) => timeout_at(deadline, source.token(refused)).await,
+            Self::Exchange(exchange) => timeout_at(deadline, exchange.token(caller, refused)).await,
+            Self::Signature(_) => return Ok(None),
         };
-        match self {
-            Self::Token(source) => timeout_at(deadline, source.token(refused))
-                .await
-                .map_err(late)?
-                .map(Some),
-            Self::Exchange(exchange) => timeout_at(deadline, exchange.token(caller, refused))
-                .await
-                .map_err(late)?
-                .map(Some),
-            Self::Signature(_) => Ok(None),
-        }
+        let late = match refused {
+            Some(_) => "no other access token came in time",
+            None => "no access token came in time; nothing was sent",
+        };
+        let token = token.map_err(|_| CallError::Credential(late.into()))?;
+        token.map(Some)
     }
 }
 
@@ -151,24 +148,16 @@ impl<'c> CallAuthentication<'c> {
         request: &mut Request,
         deadline: Instant,
     ) -> Result<(), CallError> {
-        let authorization = match self.authenticator {
-            None => None,
-            Some(Authenticator::Token(_) | Authenticator::Exchange(_)) => {
-                self.token.as_ref().map(|token| token.header.clone())
-            }
-            Some(Authenticator::Signature(signer)) => {
-                let signing = Box::pin(timeout_at(deadline, signer.sign(request)));
-                let late = |_| {
-                    CallError::Credential(
-                        "the request could not be signed in time; nothing was sent".into(),
-                    )
-                };
-                self.spent.push(signing.await.map_err(late)??);
-                None
-            }
-        };
-        if let Some(authorization) = authorization {
+        if let Some(token) = &self.token {
+            let authorization = token.header.clone();
             request.headers.insert(AUTHORIZATION, authorization);
+        }
+        if let Some(Authenticator::Signature(signer)) = self.authenticator {
+            let signing = Box::pin(timeout_at(deadline, signer.sign(request)));
+            let late = "the request could not be signed in time; nothing was sent";
+            let signed = signing.await;
+            let signed = signed.map_err(|_| CallError::Credential(late.into()))?;
+            self.spent.push(signed?);
         }
         Ok(())
     }
@@ -182,41 +171,28 @@ impl<'c> CallAuthentication<'c> {
     /// [`CallError::Credential`] or [`CallError::SignIn`] if no other token can be had before the
     /// deadline.
     pub(crate) async fn on_unauthorized(&mut self, deadline: Instant) -> Result<bool, CallError> {
-        if self.is_renewed {
-            self.token
-                .iter()
-                .for_each(|token| self.refused_tokens.note(token));
+        let (Some(authenticator), Some(token)) = (self.authenticator, &self.token) else {
             return Ok(false);
-        }
-        if self
-            .token
-            .as_ref()
-            .is_some_and(|token| self.refused_tokens.is_like(token))
-        {
-            return Ok(false);
-        }
-        self.is_renewed = match self.authenticator {
-            None | Some(Authenticator::Signature(_)) => false,
-            Some(authenticator) => {
-                let fresh = authenticator
-                    .token(self.caller, self.token.as_ref(), deadline)
-                    .await;
-                let fresh = fresh.map_err(|error| match error {
-                    CallError::Credential(why) => CallError::Credential(
-                        format!(
-                            "the API answered 401 to the access token of this server, and {why}"
-                        )
-                        .into(),
-                    ),
-                    other => other,
-                })?;
-                let refused = std::mem::replace(&mut self.token, fresh);
-                self.spent
-                    .extend(refused.map(|token| Arc::clone(&token.redactor)));
-                true
-            }
         };
-        Ok(self.is_renewed)
+        if self.is_renewed {
+            self.refused_tokens.note(token);
+            return Ok(false);
+        }
+        if self.refused_tokens.is_like(token) {
+            return Ok(false);
+        }
+        let fresh = authenticator.token(self.caller, Some(token), deadline);
+        let fresh = fresh.await.map_err(|error| match error {
+            CallError::Credential(why) => CallError::Credential(
+                format!("the API answered 401 to the access token of this server, and {why}")
+                    .into(),
+            ),
+            other => other,
+        })?;
+        self.spent.push(Arc::clone(&token.redactor));
+        self.token = fresh;
+        self.is_renewed = true;
+        Ok(true)
     }
 
     /// The redactors for the tokens and signatures so far.
@@ -272,30 +248,19 @@ impl Injected {
     /// The same to be shown: with `***` for headers that are marked as sensitive, and for all keys
     /// and cookies.
     pub(crate) fn masked(&self) -> Self {
-        const MASK: HeaderValue = HeaderValue::from_static("***");
-        let masked = |pair: &String| format!("{}=***", pair.split('=').next().unwrap_or_default());
-        Self {
-            headers: self
-                .headers
-                .iter()
-                .map(|(name, value)| {
-                    (
-                        name.clone(),
-                        if value.is_sensitive() {
-                            MASK
-                        } else {
-                            value.clone()
-                        },
-                    )
-                })
-                .collect(),
-            query: self
-                .query
-                .iter()
-                .map(|(name, _)| (name.clone(), "***".to_owned()))
-                .collect(),
-            cookies: self.cookies.iter().map(masked).collect(),
+        let mut shown = self.clone();
+        for value in shown.headers.values_mut() {
+            if value.is_sensitive() {
+                *value = HeaderValue::from_static("***");
+            }
         }
+        for (_, value) in &mut shown.query {
+            "***".clone_into(value);
+        }
+        for pair in &mut shown.cookies {
+            *pair = format!("{}=***", pair.split('=').next().unwrap_or_default());
+        }
+        shown
     }
 
     /// Returns true if it sets the query key or the cookie of that name.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret as _, SecretString};
+use strum::VariantArray as _;
 
 /// A part of a credential.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::VariantArray)]
 pub enum CredentialPart {
     /// The key, the token, or `user:password`.
     Value,
@@ -32,20 +33,6 @@ pub enum CredentialPart {
 }
 
 impl CredentialPart {
-    /// All parts.
-    pub const ALL: [Self; 10] = [
-        Self::Value,
-        Self::Username,
-        Self::Password,
-        Self::ClientId,
-        Self::ClientSecret,
-        Self::RefreshToken,
-        Self::Scopes,
-        Self::Audience,
-        Self::TokenUrl,
-        Self::Issuer,
-    ];
-
     /// The suffix of the name of its variable.
     #[must_use]
     pub fn suffix(self) -> &'static str {
@@ -86,8 +73,9 @@ impl CredentialPart {
     /// The part that a variable holds, by the end of its name.
     #[must_use]
     pub fn of_variable(name: &str) -> Self {
-        let ends = |part: &Self| *part != Self::Value && name.ends_with(part.suffix());
-        Self::ALL.into_iter().find(ends).unwrap_or(Self::Value)
+        let ends = |part: &&Self| **part != Self::Value && name.ends_with(part.suffix());
+        let part = Self::VARIANTS.iter().find(ends);
+        part.copied().unwrap_or(Self::Value)
     }
 }
 
@@ -103,16 +91,11 @@ pub(crate) fn basic_forms(pair: &str) -> Option<[String; 2]> {
 
 /// `user:password`, as far as both are there.
 pub(crate) fn user_and_password(given: &CredentialValues) -> Option<String> {
-    if let (Some(user), Some(password)) = (
-        given.get(&CredentialPart::Username),
-        given.get(&CredentialPart::Password),
-    ) {
-        return Some(format!(
-            "{}:{}",
-            user.expose_secret(),
-            password.expose_secret()
-        ));
+    let part = |part: CredentialPart| Some(given.get(&part)?.expose_secret());
+    let parts = part(CredentialPart::Username).zip(part(CredentialPart::Password));
+    if let Some((user, password)) = parts {
+        return Some(format!("{user}:{password}"));
     }
-    let value = given.get(&CredentialPart::Value)?.expose_secret();
+    let value = part(CredentialPart::Value)?;
     value.contains(':').then(|| value.to_owned())
 }

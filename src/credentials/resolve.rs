@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
+use std::slice;
 use std::sync::Arc;
 
 use http::header::{COOKIE, HeaderName, HeaderValue};
@@ -13,7 +14,7 @@ use http::header::{COOKIE, HeaderName, HeaderValue};
 use super::authenticator::{Authenticator, Injected};
 use super::login::Login;
 use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
-use super::signatures::kind::SIGV4;
+use super::signatures::kind::sigv4_sets;
 use crate::credentials::sensitive_header;
 use crate::redact::carries_credential;
 use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
@@ -55,7 +56,7 @@ impl Credential {
 }
 
 /// Advice for the model, and through it for the operator, if the API refuses a call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Advice {
     /// True if a credential was sent at all.
     pub sent: bool,
@@ -121,11 +122,7 @@ impl<'a> AccessResolver<'a> {
             value.is_sensitive() || carries_credential(name)
         };
         let is_bare = given.forward.headers.is_empty() && !headers.iter().any(carries);
-        let advice = is_bare.then(|| Advice {
-            sent: false,
-            schemes: String::new(),
-            scopes: Vec::new(),
-        });
+        let advice = is_bare.then(Advice::default);
         let fixed = Injected {
             headers,
             ..Injected::default()
@@ -182,7 +179,7 @@ impl<'a> AccessResolver<'a> {
             || self.given.forward.sets(&parameter.name);
         let is_signed = |name: &String| {
             self.given.credentials.signatures.contains_key(name)
-                && SIGV4.sets(parameter.location, &parameter.name)
+                && sigv4_sets(parameter.location, &parameter.name)
         };
         let mut schemes = requirements.iter().flatten().map(|(name, _)| name);
         let by_scheme = schemes.any(|name| is_key(name) || is_signed(name));
@@ -198,34 +195,30 @@ impl<'a> AccessResolver<'a> {
         operations: usize,
     ) -> OperationAccess {
         let key = SameRequirements(Rc::clone(requirements));
-        if !self.known.contains_key(&key) {
-            let usable = self.usable(requirements);
-            let access = self.decide(&usable);
-            let missing = matches!(access, OperationAccess::Missing(_)).then(|| {
-                let what = self.what_to_set(&usable, true);
-                format!("{what}; if the API takes calls without a credential, --allow-missing-credentials sends them")
-            });
-            let decided = Decided {
-                access,
-                missing,
-                operations: 0,
-            };
-            self.known.insert(key.clone(), decided);
+        if let Some(known) = self.known.get_mut(&key) {
+            known.operations += operations;
+            return known.access.clone();
         }
-        let Some(known) = self.known.get_mut(&key) else {
-            return OperationAccess::Granted(Arc::clone(&self.bare));
+        let usable = self.usable(requirements);
+        let access = self.decide(&usable);
+        let missing = matches!(access, OperationAccess::Missing(_)).then(|| {
+            let what = self.what_to_set(&usable, true);
+            format!("{what}; if the API takes calls without a credential, --allow-missing-credentials sends them")
+        });
+        let decided = Decided {
+            access: access.clone(),
+            missing,
+            operations,
         };
-        known.operations += operations;
-        known.access.clone()
+        self.known.insert(key, decided);
+        access
     }
 
     /// Returns the credential of an operation whose server has another origin than the API: none of
     /// the operator's.
     pub(crate) fn elsewhere(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
         let demanded = !requirements.is_empty() && !requirements.iter().any(Vec::is_empty);
-        let as_user = requirements
-            .iter()
-            .any(|requirement| self.user_scheme(requirement).is_some());
+        let as_user = self.user_scheme(requirements).is_some();
         if as_user || demanded && !self.given.credentials.optional {
             self.cross_origin_operations += 1;
             return OperationAccess::Missing(format!("nothing was sent: {CROSS_ORIGIN}").into());
@@ -243,15 +236,11 @@ impl<'a> AccessResolver<'a> {
                 .flat_map(|(_, scopes)| scopes.iter().map(String::as_str))
                 .collect()
         };
-        let names = self.given.schemes.keys();
-        names
-            .filter_map(|name| {
-                Some((
-                    name.clone(),
-                    self.given.login(name, scopes_of(name))?.map(Arc::new),
-                ))
-            })
-            .collect()
+        let logins = self.given.schemes.keys().filter_map(|name| {
+            let login = self.given.login(name, scopes_of(name))?;
+            Some((name.clone(), login.map(Arc::new)))
+        });
+        logins.collect()
     }
 
     /// Returns warnings for the operator, in sentences.
@@ -279,7 +268,7 @@ impl<'a> AccessResolver<'a> {
             .values()
             .flatten()
             .flat_map(|applied| match applied {
-                Applied::Header(name, _) => std::slice::from_ref(name),
+                Applied::Header(name, _) => slice::from_ref(name),
                 Applied::Authenticator(authenticator) => authenticator.headers(),
                 _ => &[],
             });
@@ -308,39 +297,29 @@ impl<'a> AccessResolver<'a> {
             format!("if the token endpoint of `{scheme}` replaces the refresh token, the new one is lost with this process; `token_store` keeps it")
         }));
         warnings.extend(self.unsent.iter().cloned());
-        let unmatched_settings = self
-            .given
-            .credentials
-            .unmatched_settings(self.given.schemes);
-        if !unmatched_settings.is_empty() {
+        let schemes = self.given.schemes;
+        let unmatched = self.given.credentials.unmatched_settings(schemes);
+        if !unmatched.is_empty() {
             const MAX_LISTED_SCHEMES: usize = 20;
-            let names = self
-                .given
-                .schemes
-                .keys()
-                .take(MAX_LISTED_SCHEMES)
-                .map(|name| format!("`{}`", text::one_line(name)));
-            let names: Vec<String> = names.collect();
-            let known = match self.given.schemes.len() {
-                0 => "it has none".to_owned(),
-                count if count > MAX_LISTED_SCHEMES => format!(
-                    "it has {} and {} more",
-                    names.join(", "),
-                    count - MAX_LISTED_SCHEMES
-                ),
-                _ => format!("it has {}", names.join(", ")),
+            let names = schemes.keys().take(MAX_LISTED_SCHEMES);
+            let names = names.map(|name| format!("`{}`", text::one_line(name)));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let known = match schemes.len().saturating_sub(MAX_LISTED_SCHEMES) {
+                _ if schemes.is_empty() => "it has none".to_owned(),
+                0 => format!("it has {names}"),
+                more => format!("it has {names} and {more} more"),
             };
             let told = |name: &String| {
                 format!("{name} belongs to no security scheme of the document; {known}")
             };
-            warnings.extend(unmatched_settings.iter().map(told));
+            warnings.extend(unmatched.iter().map(told));
         }
         warnings
     }
 
-    /// The scheme of a requirement that is met as the user.
-    fn user_scheme<'r>(&self, requirement: &'r SecurityRequirement) -> Option<&'r str> {
-        let mut names = requirement.iter().map(|(name, _)| name.as_str());
+    /// The first scheme of these requirements that is met as the user.
+    fn user_scheme<'r>(&self, requirements: &'r [SecurityRequirement]) -> Option<&'r str> {
+        let mut names = requirements.iter().flatten().map(|(name, _)| name.as_str());
         names.find(|name| self.given.credentials.exchange(name).is_some())
     }
 
@@ -350,15 +329,12 @@ impl<'a> AccessResolver<'a> {
         &mut self,
         requirements: &'r [SecurityRequirement],
     ) -> Cow<'r, [SecurityRequirement]> {
-        let user_scheme = requirements
-            .iter()
-            .find_map(|requirement| self.user_scheme(requirement));
-        let Some(user_scheme) = user_scheme.map(text::one_line) else {
+        let Some(user_scheme) = self.user_scheme(requirements).map(text::one_line) else {
             return Cow::Borrowed(requirements);
         };
         let (usable, others): (Vec<_>, Vec<_>) = requirements
             .iter()
-            .partition(|requirement| self.user_scheme(requirement).is_some());
+            .partition(|requirement| self.user_scheme(slice::from_ref(requirement)).is_some());
         for name in others.into_iter().flatten().map(|(name, _)| name) {
             if matches!(self.applied(name), Ok(applied) if !matches!(applied, Applied::AlreadyProvided))
             {
@@ -372,15 +348,9 @@ impl<'a> AccessResolver<'a> {
     }
 
     fn decide(&mut self, requirements: &[SecurityRequirement]) -> OperationAccess {
-        for requirement in requirements
-            .iter()
-            .filter(|requirement| !requirement.is_empty())
-        {
-            let applied: Result<Vec<Applied>, MissingCredential> = requirement
-                .iter()
-                .map(|(name, _)| self.applied(name))
-                .collect();
-            if let Ok(applied) = applied {
+        for requirement in requirements.iter().filter(|needed| !needed.is_empty()) {
+            let applied = requirement.iter().map(|(name, _)| self.applied(name));
+            if let Ok(applied) = applied.collect() {
                 return OperationAccess::Granted(Arc::new(self.credential(requirement, applied)));
             }
         }
@@ -388,15 +358,12 @@ impl<'a> AccessResolver<'a> {
             return OperationAccess::Granted(Arc::clone(&self.bare));
         }
         // An operation that is called as the user is never called without credentials.
-        let as_user = requirements
-            .iter()
-            .any(|requirement| self.user_scheme(requirement).is_some());
+        let as_user = self.user_scheme(requirements).is_some();
         let is_optional = self.given.credentials.optional || requirements.iter().any(Vec::is_empty);
         if is_optional && !as_user {
             let advice = Advice {
-                sent: false,
                 schemes: self.what_to_set(requirements, false),
-                scopes: Vec::new(),
+                ..Advice::default()
             };
             return OperationAccess::Granted(Arc::new(Credential {
                 fixed: self.bare.fixed.clone(),
@@ -446,18 +413,11 @@ impl<'a> AccessResolver<'a> {
             }
         }
         // The operator's whole Cookie header and a scheme's cookie become one header.
-        if let Some(own) = self
-            .given
-            .headers
-            .get(COOKIE)
-            .filter(|_| !fixed.cookies.is_empty())
+        if let Some(own) = self.given.headers.get(COOKIE)
+            && !fixed.cookies.is_empty()
         {
-            let joined = [
-                own.as_bytes(),
-                b"; ",
-                std::mem::take(&mut fixed.cookies).join("; ").as_bytes(),
-            ]
-            .concat();
+            let cookies = std::mem::take(&mut fixed.cookies).join("; ");
+            let joined = [own.as_bytes(), b"; ", cookies.as_bytes()].concat();
             if let Ok(joined) = sensitive_header(&joined) {
                 fixed.headers.insert(COOKIE, joined);
             }
@@ -507,10 +467,7 @@ impl<'a> AccessResolver<'a> {
             settings.collect::<Vec<_>>().join(" and ")
         };
         let mut all: Vec<String> = Vec::new();
-        for requirement in requirements
-            .iter()
-            .filter(|requirement| !requirement.is_empty())
-        {
+        for requirement in requirements.iter().filter(|needed| !needed.is_empty()) {
             let settings = one(requirement);
             // Alternatives may differ in nothing but their scopes.
             if !all.contains(&settings) {

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 use url::Url;
 
 use super::authenticator::Authenticator;
 use super::credential_part::{CredentialPart, CredentialValues, user_and_password};
 use super::forward::Forwarding;
-use super::signatures::kind::{SIGV4, SignatureKind};
+use super::signatures::kind::{SIGV4, SIGV4_NAME};
 use super::tokens::access_token::{Grant, TokenRequest};
-use super::tokens::oauth_client::{Endpoint, ExchangeOptions, OauthClient};
+use super::tokens::oauth_client::{Endpoint, ExchangeOptions, OauthClient, exposed};
 use super::tokens::token_endpoint::TokenEndpoint;
 use super::tokens::token_exchange::TokenExchange;
 use super::tokens::token_keeper::TokenKeeper;
@@ -109,7 +109,7 @@ impl SchemeResolver<'_> {
         if let Some(signature) = self.credentials.signatures.get(name) {
             let signer = signature.signer(name, self.site.base.as_ref(), &self.site.clients);
             let signer = signer.map_err(|cause| MissingCredential {
-                setting: signature_setting(name, &SIGV4, &self.credentials.place()),
+                setting: signature_setting(name, &self.credentials.place()),
                 cause: Some(cause),
             })?;
             return Ok(Applied::Authenticator(Authenticator::Signature(signer)));
@@ -129,11 +129,8 @@ impl SchemeResolver<'_> {
             }
             Some(SecurityScheme::MutualTls) => Err(None),
             Some(scheme @ (SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect)) => {
-                let has_key = self
-                    .credentials
-                    .clients
-                    .get(name)
-                    .is_some_and(|client| client.signer.is_some());
+                let client = self.credentials.clients.get(name);
+                let has_key = client.is_some_and(|client| client.signer.is_some());
                 match (
                     Grant::select(scheme, &values, has_key),
                     self.source_of_login(name),
@@ -141,9 +138,7 @@ impl SchemeResolver<'_> {
                     // What is stored for this client was put there by a person.
                     (Ok(Some(Grant::ClientCredentials)), Some((source, true)))
                     | (Err((CredentialPart::ClientSecret, _)), Some((source, _))) => {
-                        return Ok(Applied::Authenticator(Authenticator::Token(Arc::new(
-                            source,
-                        ))));
+                        return Ok(by_token(source));
                     }
                     (Ok(Some(grant)), _) => return self.token_source(name, scheme, &values, grant),
                     (Ok(None), _) => self.authorization("Bearer", &values),
@@ -174,10 +169,10 @@ impl SchemeResolver<'_> {
         if self.has_key(location, key) {
             return Ok(Applied::AlreadyProvided);
         }
-        let header = HeaderName::from_bytes(key.as_bytes())
-            .ok()
-            .filter(|_| location == Location::Header);
-        header.and_then(|name| self.of_client(name)).ok_or(None)
+        match HeaderName::from_bytes(key.as_bytes()) {
+            Ok(name) if location == Location::Header => self.of_client(name).ok_or(None),
+            _ => Err(None),
+        }
     }
 
     /// An `Authorization` header of an HTTP authentication scheme (RFC 9110 section 11.1).
@@ -186,9 +181,7 @@ impl SchemeResolver<'_> {
         kind: &str,
         values: &CredentialValues,
     ) -> Result<Applied, MissingCause> {
-        let value = values
-            .get(&CredentialPart::Value)
-            .map(SecretString::expose_secret);
+        let value = exposed(values.get(&CredentialPart::Value));
         let text = match kind.to_ascii_lowercase().as_str() {
             "basic" => {
                 user_and_password(values).map(|pair| format!("Basic {}", STANDARD.encode(pair)))
@@ -225,10 +218,8 @@ impl SchemeResolver<'_> {
             scopes: values.get(&CredentialPart::Scopes).cloned(),
             audience: values.get(&CredentialPart::Audience).cloned(),
         };
-        let source = TokenSource::new(TokenEndpoint::new(client, http.clone()), request, keeper);
-        Ok(Applied::Authenticator(Authenticator::Token(Arc::new(
-            source,
-        ))))
+        let endpoint = TokenEndpoint::new(client, http.clone());
+        Ok(by_token(TokenSource::new(endpoint, request, keeper)))
     }
 
     /// Access tokens of the users who call (RFC 8693). The document names no part of it.
@@ -264,36 +255,26 @@ impl SchemeResolver<'_> {
                 "an exchange of tokens needs a client",
             ));
         }
-        let scope = values
-            .get(&CredentialPart::Scopes)
-            .map(SecretString::expose_secret);
-        let owner = [
-            self.credentials.api.clone(),
-            self.credentials.tenant.clone(),
-        ];
+        let scope = exposed(values.get(&CredentialPart::Scopes));
+        let Credentials { api, tenant, .. } = self.credentials;
+        let owner = [api, tenant].map(Clone::clone);
         let endpoint = TokenEndpoint::new(client, self.site.clients.other.clone());
         let mut options = options.clone();
         // One that is set alone may be in a variable.
-        if let Some(audience) = values
-            .get(&CredentialPart::Audience)
-            .filter(|_| options.audiences.len() < 2)
+        if let Some(audience) = exposed(values.get(&CredentialPart::Audience))
+            && options.audiences.len() < 2
         {
-            options.audiences = vec![audience.expose_secret().to_owned()];
+            options.audiences = vec![audience.to_owned()];
         }
-        let exchange = TokenExchange::new(endpoint, options, scope, owner);
-        Ok(Applied::Authenticator(Authenticator::Exchange(Arc::new(
-            exchange,
-        ))))
+        let exchange = Arc::new(TokenExchange::new(endpoint, options, scope, owner));
+        Ok(Applied::Authenticator(Authenticator::Exchange(exchange)))
     }
 
     /// The HTTP client that asks a token endpoint.
     pub(super) fn client_for(&self, endpoint: &Url) -> &HttpClient {
-        let base = self.site.base.as_ref();
-        let is_own = base.is_some_and(|base| base.origin() == endpoint.origin());
-        if is_own {
-            &self.site.clients.own
-        } else {
-            &self.site.clients.other
+        match &self.site.base {
+            Some(base) if base.origin() == endpoint.origin() => &self.site.clients.own,
+            _ => &self.site.clients.other,
         }
     }
 
@@ -311,34 +292,34 @@ impl SchemeResolver<'_> {
         endpoint: Endpoint,
         values: &CredentialValues,
     ) -> OauthClient {
+        let options = self.credentials.clients.get(name);
         OauthClient {
             scheme: name.to_owned(),
             endpoint,
             id: values.get(&CredentialPart::ClientId).cloned(),
             secret: values.get(&CredentialPart::ClientSecret).cloned(),
-            signer: self
-                .credentials
-                .clients
-                .get(name)
-                .and_then(|client| client.signer.clone()),
-            issuer: values
-                .get(&CredentialPart::Issuer)
-                .map(|issuer| issuer.expose_secret().to_owned()),
+            signer: options.and_then(|options| options.signer.clone()),
+            issuer: exposed(values.get(&CredentialPart::Issuer)).map(str::to_owned),
+        }
+    }
+
+    /// Names the setting of a part of a credential.
+    pub(super) fn part_setting(&self, name: &str, part: CredentialPart) -> String {
+        match self.credentials.place() {
+            CredentialPlace::Variables(prefix) => {
+                format!("{prefix}{}{}", Credentials::suffix(name), part.suffix())
+            }
+            CredentialPlace::Tenants => format!(
+                "`auth.{name}.{}` of its tenant in the configuration file",
+                part.key()
+            ),
         }
     }
 
     /// Returns the missing setting of a part of a credential.
     fn missing_part(&self, name: &str, part: CredentialPart, cause: &str) -> MissingCredential {
         MissingCredential {
-            setting: match self.credentials.place() {
-                CredentialPlace::Variables(prefix) => {
-                    format!("{prefix}{}{}", Credentials::suffix(name), part.suffix())
-                }
-                CredentialPlace::Tenants => format!(
-                    "`auth.{name}.{}` of its tenant in the configuration file",
-                    part.key()
-                ),
-            },
+            setting: self.part_setting(name, part),
             cause: Some(cause.to_owned()),
         }
     }
@@ -352,9 +333,8 @@ impl SchemeResolver<'_> {
     fn has_key(&self, location: Location, name: &str) -> bool {
         let has_cookie = |header: &HeaderValue| {
             let pairs = header.to_str().unwrap_or_default().split(';');
-            pairs
-                .filter_map(|pair| pair.split_once('='))
-                .any(|(key, _)| key.trim() == name)
+            let mut keys = pairs.filter_map(|pair| pair.split_once('='));
+            keys.any(|(key, _)| key.trim() == name)
         };
         match location {
             Location::Header => self.headers.contains_key(name),
@@ -401,23 +381,23 @@ pub(super) fn url_of(values: &CredentialValues, part: CredentialPart) -> Option<
 }
 
 /// The endpoint that the operator names.
-fn configured_endpoint(values: &CredentialValues) -> Option<Endpoint> {
+pub(super) fn configured_endpoint(values: &CredentialValues) -> Option<Endpoint> {
     let url = url_of(values, CredentialPart::TokenUrl).map(Endpoint::Token);
     url.or_else(|| url_of(values, CredentialPart::Issuer).map(Endpoint::Issuer))
 }
 
 /// Names the setting of the operator for a scheme whose requests are signed.
-fn signature_setting(name: &str, kind: &SignatureKind, place: &CredentialPlace) -> String {
+fn signature_setting(name: &str, place: &CredentialPlace) -> String {
     let of_tenant = match place {
         CredentialPlace::Variables(_) => "",
         CredentialPlace::Tenants => " of its tenant",
     };
-    format!(
-        "`auth.{}.{}`{of_tenant} in the configuration file ({})",
-        text::one_line(name),
-        kind.key,
-        kind.name
-    )
+    let name = text::one_line(name);
+    format!("`auth.{name}.{SIGV4}`{of_tenant} in the configuration file ({SIGV4_NAME})")
+}
+
+fn by_token(source: TokenSource) -> Applied {
+    Applied::Authenticator(Authenticator::Token(Arc::new(source)))
 }
 
 /// Names the setting of the operator for a security scheme.
@@ -426,8 +406,8 @@ pub(crate) fn scheme_setting(
     scheme: Option<&SecurityScheme>,
     place: &CredentialPlace,
 ) -> String {
-    if let Some(kind) = scheme.and_then(SignatureKind::of_scheme) {
-        return signature_setting(name, kind, place);
+    if let Some(SecurityScheme::AwsSignature) = scheme {
+        return signature_setting(name, place);
     }
     let prefix = match (place, scheme) {
         (CredentialPlace::Variables(prefix), _) => prefix,
@@ -478,10 +458,8 @@ pub(crate) fn scheme_setting(
 
 /// People copy tokens with the word before them.
 fn bare_token(value: &str) -> &str {
-    match value.get(..7) {
-        Some(word) if word.eq_ignore_ascii_case("bearer ") => {
-            value.get(7..).unwrap_or_default().trim_start()
-        }
+    match value.split_at_checked(7) {
+        Some((word, token)) if word.eq_ignore_ascii_case("bearer ") => token.trim_start(),
         _ => value,
     }
 }
@@ -495,13 +473,12 @@ fn apply_api_key(location: Location, name: &str, value: &str) -> Option<Applied>
         Location::Cookie => {
             // RFC 6265 section 4.1.1; what else a key may hold is percent-encoded.
             let octet = |byte: u8| matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e);
-            let plain = value.bytes().all(octet);
-            let value = if plain {
-                value.to_owned()
+            if value.bytes().all(octet) {
+                Applied::Cookie(format!("{name}={value}"))
             } else {
-                percent_encode(value, Keep::Unreserved)
-            };
-            Applied::Cookie(format!("{name}={value}"))
+                let value = percent_encode(value, Keep::Unreserved);
+                Applied::Cookie(format!("{name}={value}"))
+            }
         }
         _ => Applied::Header(
             HeaderName::from_bytes(name.as_bytes()).ok()?,

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use heck::ToShoutySnakeCase as _;
 use secrecy::{ExposeSecret as _, SecretString};
+use strum::VariantArray as _;
 use url::{Origin, Url};
 
 use super::credential_part::{CredentialPart, CredentialValues, basic_forms, user_and_password};
@@ -130,16 +131,8 @@ impl Credentials {
     /// case.
     #[must_use]
     pub fn suffix(scheme: &str) -> String {
-        let plain = |character: char| {
-            if character.is_ascii_alphanumeric() {
-                character
-            } else {
-                '_'
-            }
-        };
         // `OAuth2` is one word: OAUTH2, not O_AUTH2.
-        let words = scheme.replace("OAuth", "Oauth").to_shouty_snake_case();
-        words.chars().map(plain).collect()
+        Self::plain_suffix(&scheme.replace("OAuth", "Oauth").to_shouty_snake_case())
     }
 
     /// Returns the prefix of its variables.
@@ -170,55 +163,54 @@ impl Credentials {
             let Some(exchange) = &options.exchange else {
                 continue;
             };
-            let shown = text::one_line(name);
-            let mut say = |problem: &str| wrong.push(format!("`auth.{shown}.grant`: {problem}"));
-            match schemes.get(name) {
-                None => say("the document has no security scheme of this name"),
-                Some(scheme) if !takes_access_token(scheme) => {
-                    say(
-                        "it needs a security scheme of the type oauth2, openIdConnect or http bearer, and the document's is of another type",
-                    );
-                }
-                Some(_) => {}
-            }
+            let scheme = schemes.get(name);
             let values = self.of(name);
             let has = |part: CredentialPart| values.contains_key(&part);
-            if !has(CredentialPart::ClientId) {
-                say("it needs `client_id`");
-            }
-            let is_safe = |url: &SecretString| {
+            let has_scopes = has(CredentialPart::Scopes);
+            let endpoint = values.get(&CredentialPart::TokenUrl);
+            let endpoint = endpoint.or_else(|| values.get(&CredentialPart::Issuer));
+            let is_safe = endpoint.map(|url| {
                 Url::parse(url.expose_secret()).is_ok_and(|url| is_encrypted_or_local(&url))
-            };
-            match values
-                .get(&CredentialPart::TokenUrl)
-                .or_else(|| values.get(&CredentialPart::Issuer))
-            {
-                None => say("it needs `token_url` or `issuer`"),
-                Some(url) if !is_safe(url) => {
-                    say("its endpoint must be an https URL, because it gets the tokens of users");
-                }
-                Some(_) => {}
-            }
+            });
             let others = [
                 CredentialPart::Value,
                 CredentialPart::Username,
                 CredentialPart::Password,
                 CredentialPart::RefreshToken,
             ];
-            if others.into_iter().any(has) {
-                say(
+            let faults = [
+                (
+                    scheme.is_none(),
+                    "the document has no security scheme of this name",
+                ),
+                (
+                    scheme.is_some_and(|scheme| !takes_access_token(scheme)),
+                    "it needs a security scheme of the type oauth2, openIdConnect or http bearer, and the document's is of another type",
+                ),
+                (!has(CredentialPart::ClientId), "it needs `client_id`"),
+                (is_safe.is_none(), "it needs `token_url` or `issuer`"),
+                (
+                    is_safe == Some(false),
+                    "its endpoint must be an https URL, because it gets the tokens of users",
+                ),
+                (
+                    others.into_iter().any(has),
                     "another credential is set for this scheme; with a grant, the API gets the user's token alone",
-                );
-            }
-            if has(CredentialPart::Scopes) && exchange.operation_scopes {
-                say("`scopes` and `operation_scopes` are both set; one is enough");
-            }
-            if exchange.grant == GrantKind::OnBehalfOf
-                && !has(CredentialPart::Scopes)
-                && !exchange.operation_scopes
-            {
-                say("on-behalf-of needs `scopes`, as in `api://CLIENT_ID/.default`");
-            }
+                ),
+                (
+                    has_scopes && exchange.operation_scopes,
+                    "`scopes` and `operation_scopes` are both set; one is enough",
+                ),
+                (
+                    exchange.grant == GrantKind::OnBehalfOf
+                        && !has_scopes
+                        && !exchange.operation_scopes,
+                    "on-behalf-of needs `scopes`, as in `api://CLIENT_ID/.default`",
+                ),
+            ];
+            let shown = text::one_line(name);
+            let faults = faults.into_iter().filter(|(is_there, _)| *is_there);
+            wrong.extend(faults.map(|(_, fault)| format!("`auth.{shown}.grant`: {fault}")));
         }
         wrong
     }
@@ -228,17 +220,14 @@ impl Credentials {
         &self,
         schemes: &BTreeMap<String, SecurityScheme>,
     ) -> Vec<String> {
-        let readings = |variable: &str| -> Vec<String> {
+        let ambiguous = self.variables.keys().filter_map(|variable| {
             let found = Self::readings(variable, schemes)
                 .filter(|(_, scheme, part)| *part == CredentialPart::Value || uses(scheme, *part));
-            let shown = found.map(|(name, _, part)| match part {
-                CredentialPart::Value => format!("the value of `{}`", text::one_line(name)),
-                part => format!("{} of `{}`", part.key(), text::one_line(name)),
+            let shown = found.map(|(name, _, part)| match (part, text::one_line(name)) {
+                (CredentialPart::Value, name) => format!("the value of `{name}`"),
+                (part, name) => format!("{} of `{name}`", part.key()),
             });
-            shown.collect()
-        };
-        let ambiguous = self.variables.keys().filter_map(|variable| {
-            let readings = readings(variable);
+            let readings: Vec<String> = shown.collect();
             (readings.len() > 1).then(|| {
                 format!(
                     "the variable {}{variable} could be {}, and is given to neither; unset it, and name the credential with `auth`",
@@ -250,21 +239,15 @@ impl Credentials {
         ambiguous.collect()
     }
 
-    /// All values that must not appear in a reply.
-    fn secrets(&self) -> impl Iterator<Item = &SecretString> {
-        let given = self
-            .schemes
-            .values()
-            .flatten()
-            .map(|(part, value)| (*part, value));
-        let variables = self
-            .variables
-            .iter()
-            .map(|(name, value)| (CredentialPart::of_variable(name), value));
+    /// All values, with the parts that they are.
+    fn parts(&self) -> impl Iterator<Item = (CredentialPart, &str)> {
+        let given = self.schemes.values().flatten();
+        let given = given.map(|(part, value)| (*part, value));
+        let variables = self.variables.iter();
+        let variables = variables.map(|(name, value)| (CredentialPart::of_variable(name), value));
         variables
             .chain(given)
-            .filter(|(part, _)| part.is_secret())
-            .map(|(_, value)| value)
+            .map(|(part, value)| (part, value.expose_secret()))
     }
 
     /// The settings of these schemes whose values occur in replies by chance, because they are
@@ -275,16 +258,10 @@ impl Credentials {
     ) -> impl Iterator<Item = String> + 's {
         let is_common = |name: &&String| {
             let given = self.of(name);
-            let mut secrets = given
-                .iter()
-                .filter(|(part, _)| part.is_secret())
-                .map(|(_, value)| value.expose_secret());
-            secrets.any(|secret| {
-                is_common(
-                    secret
-                        .split_once(':')
-                        .map_or(secret, |(_, password)| password),
-                )
+            let mut secrets = given.iter().filter(|(part, _)| part.is_secret());
+            secrets.any(|(_, secret)| {
+                let pair = secret.expose_secret();
+                is_common(pair.split_once(':').map_or(pair, |(_, password)| password))
             })
         };
         let setting = |name: &String| match self.place() {
@@ -299,25 +276,14 @@ impl Credentials {
     /// Returns true if one of the endpoints for tokens is encrypted.
     #[must_use]
     pub fn wants_tls(&self) -> bool {
-        let given = self
-            .schemes
-            .values()
-            .flatten()
-            .filter(|(part, _)| part.is_url());
-        let variables = self
-            .variables
-            .iter()
-            .filter(|(name, _)| CredentialPart::of_variable(name).is_url());
-        let mut urls = given
-            .map(|(_, url)| url)
-            .chain(variables.map(|(_, url)| url));
-        let mut of_logins = self
-            .clients
-            .values()
-            .filter_map(|client| client.device_authorization_url.as_ref());
+        let mut parts = self.parts();
+        let mut clients = self.clients.values();
         let mut signatures = self.signatures.values();
-        urls.any(|url| url.expose_secret().starts_with("https:"))
-            || of_logins.any(|url| url.scheme() == "https")
+        parts.any(|(part, url)| part.is_url() && url.starts_with("https:"))
+            || clients.any(|client| {
+                let url = client.device_authorization_url.as_ref();
+                url.is_some_and(|url| url.scheme() == "https")
+            })
             || signatures.any(|signature| signature.wants_tls())
     }
 
@@ -325,26 +291,22 @@ impl Credentials {
     /// the passwords of `user:password`.
     pub(crate) fn exposed(&self) -> Vec<Vec<u8>> {
         let mut forms = Vec::new();
-        for value in self.secrets().map(SecretString::expose_secret) {
+        for (_, value) in self.parts().filter(|(part, _)| part.is_secret()) {
             forms.push(value.to_owned());
             forms.extend(basic_forms(value).into_iter().flatten());
         }
-        let suffixes = self
-            .variables
-            .keys()
-            .filter_map(|name| name.strip_suffix(CredentialPart::Password.suffix()));
-        let of_suffix = |suffix: &str| self.of_variables(suffix, CredentialValues::new());
+        let suffixes = self.variables.keys();
+        let suffixes = suffixes.filter_map(|name| name.strip_suffix("_PASSWORD"));
         let given = suffixes
-            .map(of_suffix)
+            .map(|suffix| self.of_variables(suffix, CredentialValues::new()))
             .chain(self.schemes.keys().map(|name| self.of(name)));
         let pairs = given.filter_map(|given| user_and_password(&given));
         forms.extend(pairs.map(|pair| STANDARD.encode(pair)));
-        let of_signatures = self
-            .signatures
-            .values()
-            .flat_map(|signature| signature.secrets());
-        forms.extend(of_signatures.map(str::to_owned));
-        forms.into_iter().map(String::into_bytes).collect()
+        let mut forms: Vec<_> = forms.into_iter().map(String::into_bytes).collect();
+        for signature in self.signatures.values() {
+            forms.extend(signature.secrets());
+        }
+        forms
     }
 
     /// Returns the values of a scheme. `petKey` may be written `PET_KEY` and `PETKEY`; the former
@@ -404,26 +366,21 @@ impl Credentials {
                 let stem = variable.strip_suffix(part.suffix());
                 stem.is_some_and(|stem| names.iter().any(|name| name == stem))
             };
-            let parts = CredentialPart::ALL.into_iter().filter(is_named);
+            let parts = CredentialPart::VARIANTS.iter().copied().filter(is_named);
             parts.map(move |part| (name.as_str(), scheme, part))
         })
     }
 
     fn plain_suffix(scheme: &str) -> String {
-        let plain = |character: char| {
-            if character.is_ascii_alphanumeric() {
-                character.to_ascii_uppercase()
-            } else {
-                '_'
-            }
-        };
-        scheme.chars().map(plain).collect()
+        scheme
+            .replace(|character: char| !character.is_ascii_alphanumeric(), "_")
+            .to_ascii_uppercase()
     }
 
     fn of_variables(&self, suffix: &str, mut given: CredentialValues) -> CredentialValues {
-        for part in CredentialPart::ALL {
+        for part in CredentialPart::VARIANTS {
             if let Some(value) = self.variables.get(&format!("{suffix}{}", part.suffix())) {
-                given.insert(part, value.clone());
+                given.insert(*part, value.clone());
             }
         }
         given
@@ -437,10 +394,8 @@ impl Credentials {
         }
         let is_known = |variable: &str| Self::readings(variable, schemes).next().is_some();
         let variables = self.variables.keys().filter(|name| !is_known(name));
-        let keys = self
-            .schemes
-            .keys()
-            .filter(|name| !schemes.contains_key(*name));
+        let keys = self.schemes.keys();
+        let keys = keys.filter(|name| !schemes.contains_key(*name));
         variables
             .map(|name| format!("the variable {}{name}", self.variable_prefix()))
             .chain(keys.map(|name| format!("the key `auth.{}`", text::one_line(name))))

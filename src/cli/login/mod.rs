@@ -149,7 +149,7 @@ async fn by_browser(
     // program.
     output::print_result(&format!(
         "To sign in, open this address in a browser on this machine:\n\n{}\n\n",
-        request.url()
+        request.url
     ))?;
     if !has_browser() {
         output::print_remark(

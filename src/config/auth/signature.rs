@@ -12,7 +12,7 @@ use crate::config::problems::Problems;
 use crate::config::values::{UrlForm, plain_url};
 use crate::config::variables::read_variable;
 use crate::credentials::signatures::aws::access_keys::{
-    AccessKeys, ContainerToken, KeyEndpoint, is_container_endpoint, regional_sts,
+    ContainerToken, KeyEndpoint, access_keys, is_container_endpoint, regional_sts,
 };
 use crate::credentials::signatures::aws::{AccessKeyOptions, AwsSignature};
 
@@ -100,20 +100,16 @@ fn of_references(
             "`{key}` needs `credentials: environment`, or `access_key_id` and `secret_access_key` as references"
         ));
     }
-    Some(fixed(&id?, secret?, session_token))
+    Some(fixed(&id?, &secret?, session_token.as_ref()))
 }
 
 fn fixed(
     id: &SecretString,
-    secret: SecretString,
-    session_token: Option<SecretString>,
+    secret: &SecretString,
+    session_token: Option<&SecretString>,
 ) -> AccessKeyOptions {
-    AccessKeyOptions::Fixed(AccessKeys {
-        id: id.expose_secret().to_owned(),
-        secret,
-        session_token,
-        expires: None,
-    })
+    let keys = access_keys(id.expose_secret(), secret, session_token, None);
+    AccessKeyOptions::Fixed(keys)
 }
 
 /// The keys that the variables of AWS lead to, in the order of its SDKs.
@@ -155,7 +151,8 @@ fn of_key_variables() -> Result<AccessKeyOptions, String> {
     let session_token = read_variable("AWS_SESSION_TOKEN")
         .map(|_| secret("AWS_SESSION_TOKEN"))
         .transpose()?;
-    Ok(fixed(&id, secret("AWS_SECRET_ACCESS_KEY")?, session_token))
+    let secret = secret("AWS_SECRET_ACCESS_KEY")?;
+    Ok(fixed(&id, &secret, session_token.as_ref()))
 }
 
 fn web_identity(file: String, region: Option<&str>) -> Result<KeyEndpoint, String> {

@@ -15,6 +15,7 @@ use subtle::ConstantTimeEq as _;
 use url::{Url, form_urlencoded};
 
 use crate::credentials::tokens::access_token::{Grant, seconds};
+use crate::credentials::tokens::issuer_metadata::IssuerMetadata;
 use crate::credentials::tokens::token_endpoint::TokenRefusal;
 use crate::text;
 
@@ -23,7 +24,8 @@ pub(super) const OFFLINE_ACCESS: &str = "offline_access";
 
 /// A request that the browser carries to the authorization endpoint.
 pub(crate) struct AuthorizationRequest {
-    url: Url,
+    /// The address that the browser opens.
+    pub(crate) url: Url,
     redirect: String,
     state: SecretString,
     verifier: SecretString,
@@ -32,15 +34,6 @@ pub(crate) struct AuthorizationRequest {
     needs_issuer: bool,
     /// The scopes that it asks for.
     pub(super) scopes: String,
-}
-
-/// What the request asks for.
-pub(super) struct AuthorizationParameters<'p> {
-    pub(super) client_id: &'p str,
-    pub(super) scopes: &'p str,
-    pub(super) audience: Option<&'p str>,
-    /// The issuer, and true if it names itself in each answer.
-    pub(super) issuer: Option<(&'p str, bool)>,
 }
 
 /// The answer of the authorization server.
@@ -52,35 +45,37 @@ pub(crate) enum AuthorizationAnswer {
 }
 
 impl AuthorizationRequest {
-    /// A request to an authorization endpoint, whose answer goes to `redirect`.
+    /// A client's request to an authorization endpoint, whose answer goes to `redirect`.
     ///
     /// # Errors
     /// The system has no randomness.
     pub(super) fn new(
-        endpoint: &Url,
+        mut url: Url,
         redirect: &str,
-        asked: &AuthorizationParameters<'_>,
+        client_id: &str,
+        scopes: String,
+        audience: Option<&str>,
+        metadata: Option<&IssuerMetadata>,
     ) -> Result<Self, String> {
         let (state, verifier) = (random_text()?, random_text()?);
-        let mut url = endpoint.clone();
         url.set_fragment(None);
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.expose_secret()));
         let mut query = url.query_pairs_mut();
         query
             .append_pair("response_type", "code")
-            .append_pair("client_id", asked.client_id)
+            .append_pair("client_id", client_id)
             .append_pair("redirect_uri", redirect)
             .append_pair("state", state.expose_secret())
             .append_pair("code_challenge", &challenge)
             .append_pair("code_challenge_method", "S256");
-        if !asked.scopes.is_empty() {
-            query.append_pair("scope", asked.scopes);
+        if !scopes.is_empty() {
+            query.append_pair("scope", &scopes);
         }
-        if let Some(audience) = asked.audience {
+        if let Some(audience) = audience {
             query.append_pair("audience", audience);
         }
         // OpenID Connect Core 1.0 section 11: without it, the scope counts for nothing.
-        if asked.scopes.split(' ').any(|scope| scope == OFFLINE_ACCESS) {
+        if scopes.split(' ').any(|scope| scope == OFFLINE_ACCESS) {
             query.append_pair("prompt", "consent");
         }
         drop(query);
@@ -89,15 +84,10 @@ impl AuthorizationRequest {
             redirect: redirect.to_owned(),
             state,
             verifier,
-            issuer: asked.issuer.map(|(issuer, _)| issuer.to_owned()),
-            scopes: asked.scopes.to_owned(),
-            needs_issuer: asked.issuer.is_some_and(|(_, names_itself)| names_itself),
+            issuer: metadata.map(|metadata| metadata.issuer.clone()),
+            scopes,
+            needs_issuer: metadata.is_some_and(|metadata| metadata.names_itself),
         })
-    }
-
-    /// The address that the browser opens.
-    pub(crate) fn url(&self) -> &Url {
-        &self.url
     }
 
     /// Reads the query of an answer; `None` if it is not an answer to this request.
@@ -107,11 +97,9 @@ impl AuthorizationRequest {
             .collect();
         // RFC 6749 section 3.1: no parameter is there twice.
         let only = |name: &str| {
-            let mut values = pairs
-                .iter()
-                .filter(|(key, _)| key == name)
-                .map(|(_, value)| value.as_str());
-            (values.next(), values.next().is_some())
+            let mut values = pairs.iter().filter(|(key, _)| key == name);
+            let value = values.next().map(|(_, value)| value.as_str());
+            (value, values.next().is_some())
         };
         let members = ["state", "code", "error", "iss"].map(only);
         if members.iter().any(|(_, is_twice)| *is_twice) {
@@ -119,24 +107,18 @@ impl AuthorizationRequest {
         }
         let [state, code, error, issuer] =
             members.map(|(value, _)| value.filter(|value| !value.is_empty()));
-        if !bool::from(
-            state?
-                .as_bytes()
-                .ct_eq(self.state.expose_secret().as_bytes()),
-        ) {
+        let own = self.state.expose_secret().as_bytes();
+        if !bool::from(state?.as_bytes().ct_eq(own)) {
             return None;
         }
         let refused = |why: &str| Some(AuthorizationAnswer::Refused(why.to_owned()));
-        let (is_missing, is_other) = (
-            issuer.is_none(),
-            issuer
-                .zip(self.issuer.as_deref())
-                .is_some_and(|(a, b)| a != b),
-        );
+        let issuers = issuer.zip(self.issuer.as_deref());
         match (code, error) {
             (None, None) | (Some(_), Some(_)) => None,
-            _ if is_other => refused("the answer is that of another issuer (`iss`)"),
-            _ if self.needs_issuer && is_missing => refused(
+            _ if issuers.is_some_and(|(named, own)| named != own) => {
+                refused("the answer is that of another issuer (`iss`)")
+            }
+            _ if self.needs_issuer && issuer.is_none() => refused(
                 "the answer does not name its issuer (`iss`), although the issuer's metadata promise it",
             ),
             (Some(code), None) => Some(AuthorizationAnswer::Code(code.into())),
@@ -170,7 +152,9 @@ fn random_text() -> Result<SecretString, String> {
 const USUAL_INTERVAL: Duration = Duration::from_secs(5);
 /// Increase of the interval after `slow_down` (RFC 8628 section 3.5).
 const SLOW_DOWN: Duration = Duration::from_secs(5);
-const INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+/// The shortest and the longest interval between two requests.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Answer of the device authorization endpoint (RFC 8628 section 3.2).
 #[derive(Deserialize)]
@@ -191,11 +175,6 @@ pub(crate) struct DeviceAuthorization {
 }
 
 impl DeviceAuthorization {
-    /// The same, with the scopes that were asked for.
-    pub(super) fn with_scopes(self, scopes: String) -> Self {
-        Self { scopes, ..self }
-    }
-
     /// Lifetime of the code, if it has one.
     pub(crate) fn lifetime(&self) -> Option<Duration> {
         self.expires_in.as_ref().and_then(seconds)
@@ -203,36 +182,33 @@ impl DeviceAuthorization {
 
     /// Interval between the first requests for the token.
     pub(super) fn interval(&self) -> Duration {
-        let (least, most) = INTERVALS;
-        self.interval
-            .as_ref()
-            .and_then(seconds)
+        let interval = self.interval.as_ref().and_then(seconds);
+        interval
             .unwrap_or(USUAL_INTERVAL)
-            .clamp(least, most)
+            .clamp(MIN_INTERVAL, MAX_INTERVAL)
     }
 }
-
-/// The longest interval between two questions.
-const MAX_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The next interval after a refusal with this code; `None` if the refusal is final. An endpoint
 /// that cannot be reached or is busy is asked less often (RFC 8628 section 3.5).
 pub(super) fn next_interval(interval: Duration, refusal: &TokenRefusal) -> Option<Duration> {
-    match refusal {
+    let is_busy = match refusal {
         TokenRefusal::Refused {
             code: Some(code), ..
-        } if code == "authorization_pending" => Some(interval),
-        TokenRefusal::Refused {
-            code: Some(code), ..
-        } if code == "slow_down" => Some(interval + SLOW_DOWN),
-        TokenRefusal::Unreachable(_) => Some((interval * 2).min(MAX_INTERVAL)),
-        TokenRefusal::Refused {
-            code: None, status, ..
-        } if status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS => {
-            Some((interval * 2).min(MAX_INTERVAL))
+        } => {
+            return match *code {
+                "authorization_pending" => Some(interval),
+                "slow_down" => Some(interval + SLOW_DOWN),
+                _ => None,
+            };
         }
-        TokenRefusal::Refused { .. } | TokenRefusal::Failed(_) => None,
-    }
+        TokenRefusal::Refused { status, .. } => {
+            status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
+        }
+        TokenRefusal::Unreachable(_) => true,
+        TokenRefusal::Failed(_) => false,
+    };
+    is_busy.then(|| (interval * 2).min(MAX_INTERVAL))
 }
 
 #[cfg(test)]
@@ -256,9 +232,9 @@ mod tests {
             assert_eq!(read.interval(), Duration::from_secs(expected), "{interval}");
         }
         let five = Duration::from_secs(5);
-        let refused = |code: &str| TokenRefusal::Refused {
+        let refused = |code: &'static str| TokenRefusal::Refused {
             status: http::StatusCode::BAD_REQUEST,
-            code: Some(code.into()),
+            code: Some(code),
             claims: None,
         };
         assert_eq!(

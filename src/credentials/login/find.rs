@@ -3,16 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use secrecy::{ExposeSecret as _, SecretString};
-
 use super::{Login, LoginEndpoints};
 use crate::credentials::credential_part::CredentialPart;
-use crate::credentials::scheme::{SchemeResolver, url_of};
-use crate::credentials::tokens::oauth_client::Endpoint;
+use crate::credentials::scheme::{SchemeResolver, configured_endpoint, url_of};
+use crate::credentials::tokens::oauth_client::{Endpoint, exposed};
 use crate::credentials::tokens::stored_token::TokenOwner;
 use crate::credentials::tokens::token_endpoint::TokenEndpoint;
 use crate::credentials::tokens::token_source::TokenSource;
-use crate::credentials::values::{CredentialPlace, Credentials, OauthClientOptions};
+use crate::credentials::values::{CredentialPlace, OauthClientOptions};
 use crate::outbound::is_encrypted_or_local;
 use crate::spec::{ConsentUrls, OAuthFlow, SecurityScheme};
 use crate::text::{one_line, truncate};
@@ -70,6 +68,7 @@ impl SchemeResolver<'_> {
                     .into(),
             );
         }
+        let options = self.credentials.clients.get(name);
         let stronger = [
             (CredentialPart::Value, "an access token"),
             (CredentialPart::RefreshToken, "a refresh token"),
@@ -93,20 +92,16 @@ impl SchemeResolver<'_> {
                 one_line(name)
             )
         });
-        let options = self.credentials.clients.get(name);
         let issuer = url_of(&values, CredentialPart::Issuer);
         let own = |text: &Option<String>| {
-            text.as_deref()
-                .filter(|_| issuer.is_none())
-                .and_then(|text| self.own_url(text))
+            let text = text.as_deref().filter(|_| issuer.is_none())?;
+            self.own_url(text)
         };
-        let authorization = options
-            .and_then(|options| options.authorization_url.clone())
-            .or_else(|| own(&consent.authorization));
+        let authorization = options.and_then(|options| options.authorization_url.clone());
+        let authorization = authorization.or_else(|| own(&consent.authorization));
         let device = options.and_then(|options| options.device_authorization_url.clone());
         let device = device.or_else(|| own(&consent.device_authorization));
-        let endpoint = url_of(&values, CredentialPart::TokenUrl).map(Endpoint::Token);
-        let endpoint = endpoint.or_else(|| issuer.clone().map(Endpoint::Issuer));
+        let endpoint = configured_endpoint(&values);
         let endpoint = endpoint.or_else(|| own(&consent.token).map(Endpoint::Token));
         let is_complete = issuer.is_some() || authorization.is_some() || device.is_some();
         let endpoint = endpoint
@@ -117,45 +112,35 @@ impl SchemeResolver<'_> {
             (Some(client), Ok(_)) => return Err(client),
             (Some(client), Err(endpoints)) => return Err(format!("{client}; and {endpoints}")),
         };
-        if let Some(url) = [Some(endpoint.url()), issuer.as_ref()]
-            .into_iter()
-            .flatten()
-            .find(|url| !is_encrypted_or_local(url))
-        {
+        let mut urls = std::iter::once(endpoint.url()).chain(&issuer);
+        if let Some(url) = urls.find(|url| !is_encrypted_or_local(url)) {
             return Err(format!(
                 "`{url}` is neither https nor on this machine, and would get the tokens of a person"
             ));
         }
         let client = self.oauth_client(name, endpoint, &values);
-        let owner = self
-            .site
-            .base
-            .as_ref()
-            .map(|base| TokenOwner::of_login(&client, &base.origin()));
+        let base = self.site.base.as_ref();
+        let owner = base.map(|base| TokenOwner::of_login(&client, &base.origin()));
         // What the API's own client may do, such as showing a certificate, counts for its origin
         // alone.
-        let elsewhere = [issuer.as_ref(), device.as_ref()].into_iter().flatten();
-        let http = elsewhere.fold(self.client_for(client.endpoint.url()), |http, url| {
-            if url.origin() == client.endpoint.url().origin() {
-                http
-            } else {
-                &self.site.clients.other
-            }
-        });
+        let own = client.endpoint.url();
+        let mut others = issuer.iter().chain(&device);
+        let http = if others.any(|url| url.origin() != own.origin()) {
+            &self.site.clients.other
+        } else {
+            self.client_for(own)
+        };
         let http = http.clone();
-        let configured = values
-            .get(&CredentialPart::Scopes)
-            .map(SecretString::expose_secret);
-        let configured =
-            configured.map(|scopes| scopes.split_whitespace().map(str::to_owned).collect());
+        let scopes: Vec<&str> = match exposed(values.get(&CredentialPart::Scopes)) {
+            Some(configured) => configured.split_whitespace().collect(),
+            None => is_openid
+                .then_some(super::OPENID)
+                .into_iter()
+                .chain(scopes)
+                .collect(),
+        };
         Ok(Login {
-            scopes: configured.unwrap_or_else(|| {
-                let openid = is_openid.then(|| super::OPENID.to_owned());
-                openid
-                    .into_iter()
-                    .chain(scopes.into_iter().map(str::to_owned))
-                    .collect()
-            }),
+            scopes: scopes.into_iter().map(str::to_owned).collect(),
             audience: values.get(&CredentialPart::Audience).cloned(),
             endpoint: TokenEndpoint::new(client, http),
             endpoints: LoginEndpoints {
@@ -166,15 +151,6 @@ impl SchemeResolver<'_> {
             owner,
             store,
         })
-    }
-
-    fn part_setting(&self, name: &str, part: CredentialPart) -> String {
-        format!(
-            "{}{}{}",
-            self.credentials.variable_prefix(),
-            Credentials::suffix(name),
-            part.suffix()
-        )
     }
 }
 

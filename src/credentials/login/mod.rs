@@ -18,8 +18,7 @@ use tokio::time::sleep;
 use url::Url;
 
 use self::authorization::{
-    AuthorizationParameters, AuthorizationRequest, DeviceAuthorization, OFFLINE_ACCESS,
-    next_interval,
+    AuthorizationRequest, DeviceAuthorization, OFFLINE_ACCESS, next_interval,
 };
 use super::tokens::access_token::{Grant, Granted, TokenRequest, seconds};
 use super::tokens::issuer_metadata::IssuerMetadata;
@@ -111,26 +110,37 @@ impl Login {
         &self,
         redirect: &str,
     ) -> Result<AuthorizationRequest, String> {
+        let (metadata, scopes) = self.begin().await?;
+        let metadata = metadata.as_ref();
+        let endpoint = self.endpoints.authorization.as_ref();
+        let endpoint = endpoint.or_else(|| metadata?.authorization_endpoint.as_ref());
+        let endpoint =
+            endpoint.ok_or_else(|| self.lacks("authorization_url", "authorization endpoint"))?;
+        let client_id = exposed(self.endpoint.client.id.as_ref()).unwrap_or_default();
+        let audience = exposed(self.audience.as_ref());
+        AuthorizationRequest::new(
+            endpoint.clone(),
+            redirect,
+            client_id,
+            scopes,
+            audience,
+            metadata,
+        )
+    }
+
+    /// The metadata of the issuer, if there is one, and the scopes that are asked for, once tokens
+    /// can be kept.
+    async fn begin(&self) -> Result<(Option<IssuerMetadata>, String), String> {
         self.owner.as_ref().ok_or(NO_LOCATION)?;
         self.store.prepare()?;
         let metadata = self.metadata().await?;
-        let endpoint = self.endpoints.authorization.as_ref();
-        let endpoint = endpoint.or_else(|| metadata.as_ref()?.authorization_endpoint.as_ref());
-        let endpoint =
-            endpoint.ok_or_else(|| self.lacks("authorization_url", "authorization endpoint"))?;
-        let scopes = self.asked_scopes(metadata.as_ref());
-        AuthorizationRequest::new(
-            endpoint,
-            redirect,
-            &AuthorizationParameters {
-                client_id: exposed(self.endpoint.client.id.as_ref()).unwrap_or_default(),
-                scopes: &scopes,
-                audience: exposed(self.audience.as_ref()),
-                issuer: metadata
-                    .as_ref()
-                    .map(|metadata| (metadata.issuer.as_str(), metadata.names_itself)),
-            },
-        )
+        let mut scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
+        let mut listed = metadata.iter().flat_map(|metadata| &metadata.scopes);
+        if listed.any(|scope| scope == OFFLINE_ACCESS) && !scopes.contains(&OFFLINE_ACCESS) {
+            scopes.push(OFFLINE_ACCESS);
+        }
+        let scopes = scopes.join(" ");
+        Ok((metadata, scopes))
     }
 
     /// Ends a login with the code that the browser has brought.
@@ -153,16 +163,13 @@ impl Login {
     /// # Errors
     /// It cannot begin; in a sentence.
     pub(crate) async fn device_authorization(&self) -> Result<DeviceAuthorization, String> {
-        self.owner.as_ref().ok_or(NO_LOCATION)?;
-        self.store.prepare()?;
-        let metadata = self.metadata().await?;
+        let (metadata, scopes) = self.begin().await?;
         let endpoint = self.endpoints.device.as_ref();
         let endpoint =
             endpoint.or_else(|| metadata.as_ref()?.device_authorization_endpoint.as_ref());
         let endpoint = endpoint.ok_or_else(|| {
             self.lacks("device_authorization_url", "device authorization endpoint")
         })?;
-        let scopes = self.asked_scopes(metadata.as_ref());
         let mut parameters = Vec::new();
         if !scopes.is_empty() {
             parameters.push(("scope", scopes.as_str()));
@@ -170,9 +177,10 @@ impl Login {
         parameters.extend(exposed(self.audience.as_ref()).map(|audience| ("audience", audience)));
         let reply = self.endpoint.post(endpoint, &parameters).await;
         let reply = reply.map_err(|refusal| describe_of("device authorization", &refusal))?;
-        let device: DeviceAuthorization = serde_json::from_slice(&reply)
-            .map_err(|_| "the device authorization endpoint's answer holds no code".to_owned())?;
-        Ok(device.with_scopes(scopes))
+        let mut device: DeviceAuthorization = serde_json::from_slice(&reply)
+            .map_err(|_| "the device authorization endpoint's answer holds no code")?;
+        device.scopes = scopes;
+        Ok(device)
     }
 
     /// Waits until the person has signed in on another device.
@@ -255,17 +263,6 @@ impl Login {
         })
     }
 
-    /// The scopes that are asked for.
-    fn asked_scopes(&self, metadata: Option<&IssuerMetadata>) -> String {
-        let mut scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
-        let is_listed = metadata
-            .is_some_and(|metadata| metadata.scopes.iter().any(|scope| scope == OFFLINE_ACCESS));
-        if is_listed && !scopes.contains(&OFFLINE_ACCESS) {
-            scopes.push(OFFLINE_ACCESS);
-        }
-        scopes.join(" ")
-    }
-
     /// Stores what was granted.
     async fn keep(
         &self,
@@ -278,29 +275,17 @@ impl Login {
             .refresh_token
             .ok_or_else(|| self.explain_missing_token(asked))?;
         if HeaderValue::from_str(granted.access_token.expose_secret()).is_err() {
-            return Err(
-                "the token endpoint gave an access token that no header can carry".to_owned(),
-            );
+            return Err("the token endpoint gave an access token that no header can carry".into());
         }
-        let claims = granted
-            .id_token
-            .as_ref()
-            .and_then(Value::as_str)
-            .and_then(claims_of);
+        let claims = granted.id_token.as_ref().and_then(claims_of);
         let claim = |name: &str| claims.as_ref()?.get(name)?.as_str().map(str::to_owned);
+        let scopes = granted.scope.as_ref().and_then(Value::as_str);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let facts = LoginFacts {
-            scopes: granted
-                .scope
-                .as_ref()
-                .and_then(Value::as_str)
-                .unwrap_or(asked)
-                .to_owned(),
+            scopes: scopes.unwrap_or(asked).to_owned(),
             subject: claim("sub"),
             email: claim("email"),
-            since: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default()
-                .as_secs(),
+            since: now.unwrap_or_default().as_secs(),
         };
         let lifetime = granted.expires_in.as_ref().and_then(seconds);
         let left = lifetime.map(|lifetime| lifetime.saturating_sub(started.elapsed()));
@@ -358,7 +343,7 @@ fn describe_of(endpoint: &str, refusal: &TokenRefusal) -> String {
 
 /// The claims of an ID token. It came from the token endpoint itself, which takes the place of its
 /// signature (`OpenID` Connect Core 1.0 section 3.1.3.7); the claims are only shown.
-fn claims_of(token: &str) -> Option<Value> {
-    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
-    serde_json::from_slice(&claims).ok()
+fn claims_of(token: &Value) -> Option<Value> {
+    let claims = token.as_str()?.split('.').nth(1)?;
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
 }

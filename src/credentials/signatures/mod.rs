@@ -3,8 +3,8 @@
 //!
 //! # Adding a signature of requests
 //!
-//! - A `SignatureKind` in `credentials/signatures/kind.rs`, beside `SIGV4`; `of_scheme` there returns
-//!   it if documents can ask for it.
+//! - Its key, its name, and the headers and parameters that it sets, in
+//!   `credentials/signatures/kind.rs` beside those of `SIGV4`.
 //! - A file or a folder beside `credentials/signatures/aws/mod.rs`. `AwsSignature` holds what the
 //!   operator sets, and `AwsSigner` signs: the second kind makes both an enum.
 //! - A signed request has no other credential (`wrong_signatures` in `credentials/resolve.rs`). A
@@ -23,7 +23,7 @@ use http::HeaderMap;
 use url::Url;
 
 use self::aws::AwsSignature;
-use self::kind::SIGV4;
+use self::kind::{SIGV4, SIGV4_HEADERS};
 use crate::spec::SecurityScheme;
 use crate::text;
 
@@ -42,8 +42,8 @@ pub(crate) fn wrong_signatures(
 ) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, signature) in signatures {
-        let (shown, key) = (text::one_line(name), SIGV4.key);
-        let mut say = |problem: &str| wrong.push(format!("`auth.{shown}.{key}`: {problem}"));
+        let shown = text::one_line(name);
+        let mut say = |problem: &str| wrong.push(format!("`auth.{shown}.{SIGV4}`: {problem}"));
         match schemes.get(name) {
             None => say("the document has no security scheme of this name"),
             Some(scheme) => AwsSignature::misfit(scheme).into_iter().for_each(&mut say),
@@ -60,16 +60,12 @@ pub(crate) fn wrong_signatures(
 
 /// A sentence for each of these headers that a signature sets as well.
 pub(crate) fn headers_set_twice(signatures: &Signatures, headers: &HeaderMap) -> Vec<String> {
-    if signatures.is_empty() {
-        return Vec::new();
-    }
-    let twice = SIGV4
-        .headers
+    let twice = SIGV4_HEADERS
         .iter()
-        .filter(|name| headers.contains_key(*name));
+        .filter(|name| !signatures.is_empty() && headers.contains_key(*name));
     twice
         .map(|name| {
-            format!("the header `{name}` is set by the settings and by the signature of `{}`; remove it from the settings", SIGV4.key)
+            format!("the header `{name}` is set by the settings and by the signature of `{SIGV4}`; remove it from the settings")
         })
         .collect()
 }

@@ -52,7 +52,7 @@ impl AccessToken {
     /// The token itself.
     pub(super) fn bearer(&self) -> &str {
         let text = self.header.to_str().unwrap_or_default();
-        text.strip_prefix("Bearer ").unwrap_or(text)
+        text.strip_prefix("Bearer ").unwrap_or_default()
     }
 
     pub(super) fn is_good(&self, now: Instant) -> bool {
@@ -112,25 +112,16 @@ pub(super) fn token_reply(reply: &Fetched) -> Value {
         .eq_ignore_ascii_case("application/x-www-form-urlencoded")
     {
         let fields = form_urlencoded::parse(&reply.body).into_owned();
-        return Value::Object(
-            fields
-                .map(|(name, value)| (name, Value::String(value)))
-                .collect(),
-        );
+        return fields.collect();
     }
     serde_json::from_slice(&reply.body).unwrap_or_default()
 }
 
 /// The error code, if it is a known one: any other text could contain a credential of the request.
-pub(super) fn error_code(reply: &Fetched) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Refused {
-        error: String,
-    }
-    let code = serde_json::from_value::<Refused>(token_reply(reply))
-        .ok()?
-        .error;
-    CODES.contains(&code.as_str()).then_some(code)
+pub(super) fn error_code(reply: &Fetched) -> Option<&'static str> {
+    let said = token_reply(reply);
+    let code = said.get("error")?.as_str()?;
+    CODES.into_iter().find(|known| *known == code)
 }
 
 /// Reads the claims that the user's next token must have, as Entra writes them beside an error;
@@ -150,25 +141,19 @@ pub(super) fn refusal_reason(reply: &Fetched) -> Option<String> {
         .iter()
         .filter_map(|key| Some(format!("{key}: {}", said.get(key)?.as_str()?)))
         .collect();
-    for problem in said
-        .get("detail")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        let place = problem
-            .get("loc")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let place: Vec<&str> = place.filter_map(Value::as_str).collect();
-        let message = problem
-            .get("msg")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        reasons.push(format!("detail: {}: {message}", place.join(".")));
+    for problem in items(&said, "detail") {
+        let place: Vec<&str> = items(problem, "loc").filter_map(Value::as_str).collect();
+        let message = problem.get("msg").and_then(Value::as_str);
+        let (place, message) = (place.join("."), message.unwrap_or_default());
+        reasons.push(format!("detail: {place}: {message}"));
     }
     (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// The items of a member that is a list.
+pub(super) fn items<'v>(object: &'v Value, member: &str) -> impl Iterator<Item = &'v Value> {
+    let list = object.get(member).and_then(Value::as_array);
+    list.into_iter().flatten()
 }
 
 /// Reads a number of seconds, with or without a fraction, or a string with one, as some servers
@@ -245,11 +230,11 @@ impl Grant {
         has_key: bool,
     ) -> Result<Option<Self>, LackingPart> {
         let part = |part: CredentialPart| values.get(&part).cloned();
-        let of_user = |kind: CredentialPart| part(kind).filter(|_| has_password_flow(scheme));
-        let (username, password) = (
-            of_user(CredentialPart::Username),
-            of_user(CredentialPart::Password),
-        );
+        let has_password_flow =
+            matches!(scheme, SecurityScheme::OAuth2 { flow, .. } if *flow == OAuthFlow::Password);
+        let of_user = |kind: CredentialPart| part(kind).filter(|_| has_password_flow);
+        let username = of_user(CredentialPart::Username);
+        let password = of_user(CredentialPart::Password);
         let has_client = values.contains_key(&CredentialPart::ClientId);
         let refresh_token = part(CredentialPart::RefreshToken);
         let has_any =
@@ -283,56 +268,56 @@ impl Grant {
         }
     }
 
-    /// The value of `grant_type`.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::ClientCredentials => "client_credentials",
-            Self::Password { .. } => "password",
-            Self::RefreshToken(_) => "refresh_token",
-            Self::AuthorizationCode { .. } => "authorization_code",
-            Self::DeviceCode(_) => "urn:ietf:params:oauth:grant-type:device_code",
-            Self::TokenExchange { .. } => "urn:ietf:params:oauth:grant-type:token-exchange",
-            Self::OnBehalfOf(_) => "urn:ietf:params:oauth:grant-type:jwt-bearer",
-        }
-    }
-
     /// The parameters of a request besides those that every grant may have.
     pub(crate) fn parameters(&self) -> Vec<(&'static str, &str)> {
-        let mut parameters = vec![("grant_type", self.name())];
-        match self {
-            Self::ClientCredentials => {}
-            Self::Password { username, password } => {
-                parameters.extend([
+        let (kind, more) = match self {
+            Self::ClientCredentials => ("client_credentials", vec![]),
+            Self::Password { username, password } => (
+                "password",
+                vec![
                     ("username", username.expose_secret()),
                     ("password", password.expose_secret()),
-                ]);
-            }
-            Self::RefreshToken(token) => parameters.push(("refresh_token", token.expose_secret())),
+                ],
+            ),
+            Self::RefreshToken(token) => (
+                "refresh_token",
+                vec![("refresh_token", token.expose_secret())],
+            ),
             Self::AuthorizationCode {
                 code,
                 redirect_uri,
                 verifier,
-            } => parameters.extend([
-                ("code", code.expose_secret()),
-                ("redirect_uri", redirect_uri.as_str()),
-                ("code_verifier", verifier.expose_secret()),
-            ]),
-            Self::DeviceCode(code) => parameters.push(("device_code", code.expose_secret())),
+            } => (
+                "authorization_code",
+                vec![
+                    ("code", code.expose_secret()),
+                    ("redirect_uri", redirect_uri.as_str()),
+                    ("code_verifier", verifier.expose_secret()),
+                ],
+            ),
+            Self::DeviceCode(code) => (
+                "urn:ietf:params:oauth:grant-type:device_code",
+                vec![("device_code", code.expose_secret())],
+            ),
             Self::TokenExchange {
                 subject_token,
                 subject_token_type,
-            } => parameters.extend([
-                ("subject_token", subject_token.expose_secret()),
-                ("subject_token_type", subject_token_type),
-            ]),
-            Self::OnBehalfOf(assertion) => {
-                parameters.extend([
+            } => (
+                "urn:ietf:params:oauth:grant-type:token-exchange",
+                vec![
+                    ("subject_token", subject_token.expose_secret()),
+                    ("subject_token_type", subject_token_type.as_str()),
+                ],
+            ),
+            Self::OnBehalfOf(assertion) => (
+                "urn:ietf:params:oauth:grant-type:jwt-bearer",
+                vec![
                     ("assertion", assertion.expose_secret()),
                     ("requested_token_use", "on_behalf_of"),
-                ]);
-            }
-        }
-        parameters
+                ],
+            ),
+        };
+        [vec![("grant_type", kind)], more].concat()
     }
 
     /// Returns true if the code of a refusal may mean that the client was not recognized. A server
@@ -356,16 +341,6 @@ impl TokenRequest {
     pub(crate) fn refresh_token(&self) -> Option<&SecretString> {
         self.grant.as_ref().and_then(Grant::refresh_token)
     }
-}
-
-fn has_password_flow(scheme: &SecurityScheme) -> bool {
-    matches!(
-        scheme,
-        SecurityScheme::OAuth2 {
-            flow: OAuthFlow::Password,
-            ..
-        }
-    )
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use url::Url;
 
+use super::access_token::items;
 use crate::outbound::is_encrypted_or_local;
 
 /// Returns the URLs of an issuer's metadata, in the order of MCP (basic/authorization,
@@ -63,11 +64,7 @@ impl IssuerMetadata {
             (is_encrypted_or_local(&url) || url.origin() == issuer.origin()).then_some(url)
         };
         let endpoint_of = |name: &str| member(name).and_then(endpoint);
-        let scopes = read
-            .get("scopes_supported")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
+        let scopes = items(&read, "scopes_supported").filter_map(Value::as_str);
         Ok(Self {
             issuer: own.to_owned(),
             token_endpoint: endpoint(token_endpoint)
@@ -75,9 +72,7 @@ impl IssuerMetadata {
             authorization_endpoint: endpoint_of("authorization_endpoint"),
             device_authorization_endpoint: endpoint_of("device_authorization_endpoint"),
             revocation_endpoint: endpoint_of("revocation_endpoint"),
-            scopes: scopes
-                .filter_map(|scope| scope.as_str().map(str::to_owned))
-                .collect(),
+            scopes: scopes.map(str::to_owned).collect(),
             names_itself: read.get("authorization_response_iss_parameter_supported")
                 == Some(&Value::Bool(true)),
         })

@@ -3,7 +3,7 @@
 //! and its grants.
 
 use std::borrow::Cow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,9 +18,10 @@ use super::access_token::{
     Grant, Granted, demanded_claims, error_code, refusal_reason, token_reply,
 };
 use super::issuer_metadata::{IssuerMetadata, metadata_urls};
-use super::oauth_client::{ASSERTION_TYPE, Endpoint, OauthClient};
+use super::oauth_client::{ASSERTION_TYPE, Endpoint, OauthClient, exposed};
 use crate::call_error::CallError;
 use crate::credentials::sensitive_header;
+use crate::observe::once_per_minute::OncePerMinute;
 use crate::outbound::HttpClient;
 use crate::outbound::fetch::{Fetch, Fetched};
 use crate::outbound::request::{Keep, percent_encode};
@@ -36,16 +37,16 @@ pub(crate) struct TokenEndpoint {
     pub(crate) client: OauthClient,
     http: HttpClient,
     learned: Mutex<Learned>,
+    /// Failures are logged once a minute: clients cause them, and must not be able to fill the log.
+    logged: OncePerMinute,
 }
 
 /// Results of earlier requests.
-#[derive(Default, Clone)]
+#[derive(Default)]
 struct Learned {
     url: Option<Url>,
     /// The client's secret goes into the body, because the endpoint did not take it from a header.
     in_body: bool,
-    /// Time at which a refusal was logged.
-    logged: Option<Instant>,
 }
 
 /// Reason for which an endpoint gives no token.
@@ -54,7 +55,7 @@ pub(crate) enum TokenRefusal {
     Refused {
         status: StatusCode,
         /// RFC 6749 section 5.2, if it is a known one.
-        code: Option<String>,
+        code: Option<&'static str>,
         /// Claims that the user's next token must have.
         claims: Option<String>,
     },
@@ -68,22 +69,19 @@ impl TokenRefusal {
     /// Returns true if the token, code or password that was sent is not valid, or no longer (RFC
     /// 6749 section 5.2).
     pub(crate) fn is_invalid_grant(&self) -> bool {
-        matches!(self, Self::Refused { code: Some(code), .. } if code == "invalid_grant")
+        matches!(self, Self::Refused { code, .. } if *code == Some("invalid_grant"))
     }
 
     /// Describes it as the end of a sentence.
     pub(crate) fn describe(&self) -> Cow<'static, str> {
         match self {
-            Self::Refused { status, code, .. } if status.is_success() => {
-                let code = code.as_deref().unwrap_or_default();
-                format!("the token endpoint's answer holds no `access_token` ({code})").into()
-            }
             Self::Refused { status, code, .. } => {
-                let code = code
-                    .as_ref()
-                    .map(|code| format!(" ({code})"))
-                    .unwrap_or_default();
-                format!("the token endpoint answered {}{code}", status.as_u16()).into()
+                let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+                if status.is_success() {
+                    format!("the token endpoint's answer holds no `access_token`{code}").into()
+                } else {
+                    format!("the token endpoint answered {}{code}", status.as_u16()).into()
+                }
             }
             Self::Unreachable(why) => Cow::Borrowed(why),
             Self::Failed(why) => why.clone(),
@@ -98,11 +96,12 @@ impl TokenEndpoint {
             client,
             http,
             learned: Mutex::default(),
+            logged: OncePerMinute::new(),
         }
     }
 
     /// The client's name and secret as they are sent in `Basic`.
-    pub(super) fn client_pair(&self) -> Option<String> {
+    pub(crate) fn client_pair(&self) -> Option<String> {
         let (id, secret) = (self.client.id.as_ref()?, self.client.secret.as_ref()?);
         // Both are form-encoded first (RFC 6749 section 2.3.1).
         let encode = |value: &SecretString| percent_encode(value.expose_secret(), Keep::Unreserved);
@@ -117,13 +116,11 @@ impl TokenEndpoint {
         more: &[(&str, &str)],
     ) -> Result<Granted, TokenRefusal> {
         let assertion = self.assertion().await?;
+        let assertion = assertion
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()));
         let mut parameters = [grant.parameters().as_slice(), more].concat();
-        if let Some(assertion) = &assertion {
-            parameters.extend([
-                ("client_assertion_type", ASSERTION_TYPE),
-                ("client_assertion", assertion),
-            ]);
-        }
+        parameters.extend(assertion);
         let url = self.url().await?;
         let reply = self
             .ask_as_accepted(&url, &parameters, |code| grant.doubts_client(code))
@@ -137,14 +134,12 @@ impl TokenEndpoint {
     pub(crate) async fn introspect(&self, parameters: &[(&str, &str)]) -> Option<Bytes> {
         let doubts_client = |code: Option<&str>| code.is_none_or(|code| code == "invalid_client");
         let url = self.url().await.ok()?;
-        let reply = self
-            .ask_as_accepted(&url, parameters, doubts_client)
-            .await
-            .ok()?;
+        let reply = self.ask_as_accepted(&url, parameters, doubts_client).await;
+        let reply = reply.ok()?;
         if reply.status.is_success() {
             return Some(reply.body);
         }
-        if self.may_log() {
+        if self.logged.is_due() {
             let status = reply.status.as_u16();
             tracing::warn!(
                 "the introspection endpoint answered {status}; check `oauth_client_id` and its secret"
@@ -169,9 +164,8 @@ impl TokenEndpoint {
         doubts_client: impl Fn(Option<&str>) -> bool,
     ) -> Result<Fetched, TokenRefusal> {
         let in_body = self.learned.lock().in_body;
-        let reply = self
-            .send(self.token_request(url, parameters, in_body)?)
-            .await?;
+        let request = self.token_request(url, parameters, in_body)?;
+        let reply = self.send(request).await?;
         // RFC 6749 section 2.3.1: every server must accept the header, but some accept only the
         // body.
         let may_want_body = !in_body
@@ -180,13 +174,12 @@ impl TokenEndpoint {
                 reply.status,
                 StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED
             )
-            && doubts_client(error_code(&reply).as_deref());
+            && doubts_client(error_code(&reply));
         if !may_want_body {
             return Ok(reply);
         }
-        let second = self
-            .send(self.token_request(url, parameters, true)?)
-            .await?;
+        let request = self.token_request(url, parameters, true)?;
+        let second = self.send(request).await?;
         // Another error than `invalid_client` means that the client was recognized.
         let is_recognized = second.status.is_success()
             || error_code(&second).is_some_and(|code| code != "invalid_client");
@@ -208,18 +201,20 @@ impl TokenEndpoint {
         }
     }
 
-    /// Makes the assertion with which a client with a key authenticates.
-    async fn assertion(&self) -> Result<Option<String>, TokenRefusal> {
+    /// The parameters with which a client with a key authenticates.
+    async fn assertion(&self) -> Result<Vec<(&'static str, String)>, TokenRefusal> {
         let (Some(signer), Some(id)) = (&self.client.signer, &self.client.id) else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
         let assertion = match &self.client.issuer {
             Some(issuer) => signer.assertion(id.expose_secret(), issuer),
             None => signer.assertion(id.expose_secret(), self.url().await?.as_str()),
         };
-        assertion
-            .map(Some)
-            .ok_or(TokenRefusal::Failed("the client's key cannot sign".into()))
+        let unsigned = TokenRefusal::Failed("the client's key cannot sign".into());
+        Ok(vec![
+            ("client_assertion_type", ASSERTION_TYPE.to_owned()),
+            ("client_assertion", assertion.ok_or(unsigned)?),
+        ])
     }
 
     /// Reads the token that the endpoint grants: one that can be sent as `Bearer`.
@@ -251,18 +246,13 @@ impl TokenEndpoint {
             })?;
         // An empty token would be sent to the API as `Bearer `.
         if granted.access_token.expose_secret().trim().is_empty() {
-            return Err(TokenRefusal::Failed(
-                "the token endpoint's answer holds an empty `access_token`".into(),
-            ));
+            let why = "the token endpoint's answer holds an empty `access_token`";
+            return Err(TokenRefusal::Failed(why.into()));
         }
-        if granted
-            .token_type
-            .as_deref()
-            .is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer"))
-        {
-            return Err(TokenRefusal::Failed(
-                "the token endpoint gives tokens of another type than Bearer".into(),
-            ));
+        let kind = granted.token_type.as_deref().unwrap_or("bearer");
+        if !kind.eq_ignore_ascii_case("bearer") {
+            let why = "the token endpoint gives tokens of another type than Bearer";
+            return Err(TokenRefusal::Failed(why.into()));
         }
         Ok(granted)
     }
@@ -283,19 +273,18 @@ impl TokenEndpoint {
             return;
         };
         // RFC 8628 section 3.5: the person has not finished yet.
-        let is_pending = error_code(reply)
-            .is_some_and(|code| matches!(code.as_str(), "authorization_pending" | "slow_down"));
-        if is_pending || !self.may_log() {
+        let is_pending = matches!(
+            error_code(reply),
+            Some("authorization_pending" | "slow_down")
+        );
+        if is_pending || !self.logged.is_due() {
             return;
         }
         let sent = parameters.iter().filter(|(name, _)| !PUBLIC.contains(name));
         let pair = self.client_pair();
-        let secret = self.client.secret.as_ref().map(SecretString::expose_secret);
-        let secrets: Vec<&str> = sent
-            .map(|(_, value)| *value)
-            .chain(secret)
-            .chain(pair.as_deref())
-            .collect();
+        let own = [exposed(self.client.secret.as_ref()), pair.as_deref()];
+        let sent = sent.map(|(_, value)| *value);
+        let secrets: Vec<&str> = sent.chain(own.into_iter().flatten()).collect();
         Redactor::for_tokens(secrets.iter().copied()).redact_line(&mut reason);
         let reason = without_parts(&reason, &secrets);
         let scheme = text::one_line(&self.client.scheme);
@@ -304,18 +293,6 @@ impl TokenEndpoint {
             "the token endpoint of `{scheme}` answered {}: {reason}",
             reply.status.as_u16()
         );
-    }
-
-    /// Returns true if a failure may be logged now: clients cause them, and must not be able to
-    /// fill the log.
-    fn may_log(&self) -> bool {
-        const INTERVAL: Duration = Duration::from_mins(1);
-        let mut learned = self.learned.lock();
-        let is_due = learned.logged.is_none_or(|at| at.elapsed() >= INTERVAL);
-        if is_due {
-            learned.logged = Some(Instant::now());
-        }
-        is_due
     }
 
     fn token_request(
@@ -375,16 +352,13 @@ impl TokenEndpoint {
         parameters: &[(&str, &str)],
     ) -> Result<Bytes, TokenRefusal> {
         let assertion = self.assertion().await?;
-        let mut parameters = parameters.to_vec();
-        if let Some(assertion) = &assertion {
-            parameters.extend([
-                ("client_assertion_type", ASSERTION_TYPE),
-                ("client_assertion", assertion),
-            ]);
-        }
-        let reply = self
-            .ask_as_accepted(url, &parameters, |code| code == Some("invalid_client"))
-            .await?;
+        let assertion = assertion
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()));
+        let parameters: Vec<_> = parameters.iter().copied().chain(assertion).collect();
+        let doubts_client = |code: Option<&str>| code == Some("invalid_client");
+        let asked = self.ask_as_accepted(url, &parameters, doubts_client);
+        let reply = asked.await?;
         if reply.status.is_success() {
             return Ok(reply.body);
         }
@@ -399,7 +373,7 @@ impl TokenEndpoint {
     async fn send(&self, request: Fetch) -> Result<Fetched, TokenRefusal> {
         request.send(&self.http).await.map_err(|error| {
             let scheme = text::one_line(&self.client.scheme);
-            if self.may_log() {
+            if self.logged.is_due() {
                 tracing::warn!("the token endpoint of `{scheme}` did not answer: {error}");
             }
             TokenRefusal::Unreachable(

@@ -5,12 +5,9 @@
 //! The tokens are kept in this process alone, and each is asked for once at a time.
 
 use std::collections::HashMap;
-use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, Shared};
 use lru::LruCache;
 use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
@@ -21,6 +18,7 @@ use super::oauth_client::{ExchangeOptions, GrantKind, PartsDigest};
 use super::token_endpoint::{TokenEndpoint, TokenRefusal};
 use crate::call_error::{CallError, SignInChallenge};
 use crate::caller::{Caller, ClientKey, SubjectToken, may_take_place};
+use crate::credentials::{Flight, begin_flight};
 use crate::observe::call::{ExchangeRecord, note};
 use crate::outbound::breaker::{Breaker, Outcome};
 use crate::{observe, text};
@@ -45,15 +43,15 @@ const EXPIRY_MARGIN: Duration = Duration::from_secs(15);
 
 /// Exchanges the tokens of users for those of one security scheme.
 pub(crate) struct TokenExchange {
-    source: Arc<ExchangeSource>,
+    pub(crate) source: Arc<ExchangeSource>,
     /// `scope` of the request.
     scope: Option<Box<str>>,
     /// All that decides which token is given, but for the user's.
     key: PartsDigest,
 }
 
-struct ExchangeSource {
-    endpoint: TokenEndpoint,
+pub(crate) struct ExchangeSource {
+    pub(crate) endpoint: TokenEndpoint,
     options: ExchangeOptions,
     /// The API, and its tenant.
     owner: [Option<String>; 2],
@@ -130,11 +128,6 @@ impl TokenExchange {
             .finish()
     }
 
-    /// The client's name and secret as they are sent in `Basic`.
-    pub(crate) fn client_pair(&self) -> Option<String> {
-        self.source.endpoint.client_pair()
-    }
-
     /// The API's token for a caller, other than a `refused` one. Asked for once for all calls that
     /// need the same.
     ///
@@ -161,10 +154,9 @@ impl TokenExchange {
             NOTHING_SENT
         };
         let expired = || {
-            let claims = None;
             let challenge = SignInChallenge {
                 user,
-                claims,
+                claims: None,
                 is_expired: true,
             };
             sign_in(begin, "the user's token has ended", Some(challenge))
@@ -174,25 +166,13 @@ impl TokenExchange {
         }
         let started = Instant::now();
         let (flight, is_cached) = find_or_begin(self.identity(caller), user, refused, || {
-            let (source, scope, subject) = (
-                Arc::clone(&self.source),
-                self.scope.clone(),
-                Arc::clone(subject),
-            );
-            // In a task of its own: a client that leaves does not end what others wait for.
-            let task =
-                tokio::spawn(
-                    async move { source.exchange(&subject, scope.as_deref(), user).await },
-                );
-            async move {
-                task.await.unwrap_or_else(|_| {
-                    Err(ExchangeFailure::OfEndpoint(CallError::Setting(
-                        "the exchange of the user's token failed inside this server".into(),
-                    )))
-                })
-            }
-            .boxed()
-            .shared()
+            let (source, subject) = (Arc::clone(&self.source), Arc::clone(subject));
+            let scope = self.scope.clone();
+            let exchange = async move { source.exchange(&subject, scope.as_deref(), user).await };
+            begin_flight(exchange, || {
+                let why = "the exchange of the user's token failed inside this server";
+                Err(ExchangeFailure::OfEndpoint(CallError::Setting(why.into())))
+            })
         });
         let outcome = flight.await;
         if let Some(metrics) = observe::metrics() {
@@ -225,15 +205,13 @@ impl ExchangeSource {
     fn grant(&self, subject: &SubjectToken) -> Grant {
         let token = subject.expose().into();
         match self.options.grant {
-            GrantKind::TokenExchange => Grant::TokenExchange {
-                subject_token: token,
-                subject_token_type: self
-                    .options
-                    .subject_token_type
-                    .as_deref()
-                    .unwrap_or(TOKEN_TYPES[0])
-                    .to_owned(),
-            },
+            GrantKind::TokenExchange => {
+                let kind = self.options.subject_token_type.as_deref();
+                Grant::TokenExchange {
+                    subject_token: token,
+                    subject_token_type: kind.unwrap_or(TOKEN_TYPES[0]).to_owned(),
+                }
+            }
             GrantKind::OnBehalfOf => Grant::OnBehalfOf(token),
         }
     }
@@ -256,18 +234,10 @@ impl ExchangeSource {
         let grant = self.grant(subject);
         let mut parameters = Vec::new();
         if self.options.grant == GrantKind::TokenExchange {
-            parameters.extend(
-                self.options
-                    .audiences
-                    .iter()
-                    .map(|audience| ("audience", audience.as_str())),
-            );
-            parameters.extend(
-                self.options
-                    .resources
-                    .iter()
-                    .map(|resource| ("resource", resource.as_str())),
-            );
+            let audiences = self.options.audiences.iter();
+            parameters.extend(audiences.map(|audience| ("audience", audience.as_str())));
+            let resources = self.options.resources.iter();
+            parameters.extend(resources.map(|resource| ("resource", resource.as_str())));
         }
         parameters.extend(scope.map(|scope| ("scope", scope)));
         let asked = timeout(ATTEMPT_TIMEOUT, self.endpoint.ask(&grant, &parameters)).await;
@@ -319,44 +289,39 @@ impl ExchangeSource {
 
     /// Explains a refusal: the user can resolve some, the operator the others.
     fn explain(&self, refusal: &TokenRefusal, user: ClientKey) -> ExchangeFailure {
-        let TokenRefusal::Refused {
-            code: Some(code),
-            claims,
-            status,
-        } = refusal
-        else {
-            return self.failed(&refusal.describe());
-        };
-        if status.is_server_error() {
-            return self.failed(&refusal.describe());
-        }
-        let renews = || {
-            Some(SignInChallenge {
-                user,
-                claims: claims.clone(),
-                is_expired: false,
-            })
+        let (code, claims) = match refusal {
+            TokenRefusal::Refused {
+                code: Some(code),
+                claims,
+                status,
+            } if !status.is_server_error() => (*code, claims),
+            _ => ("", &None),
         };
         let is_exchange = self.options.grant == GrantKind::TokenExchange;
-        let (why, challenge) = match code.as_str() {
+        let (why, renews) = match code {
             "invalid_grant" => (
                 "the token endpoint does not take the user's token (invalid_grant)",
-                renews(),
+                true,
             ),
             "interaction_required" | "login_required" => {
-                ("the token endpoint asks for the user", renews())
+                ("the token endpoint asks for the user", true)
             }
             "consent_required" => (
                 "the user has not agreed to this use of the API (consent_required)",
-                None,
+                false,
             ),
             // RFC 8693 section 2.2.2: the code of a subject token that is not valid.
             "invalid_request" if is_exchange => (
                 "the token endpoint does not take the user's token (invalid_request)",
-                None,
+                false,
             ),
             _ => return self.failed(&refusal.describe()),
         };
+        let challenge = renews.then(|| SignInChallenge {
+            user,
+            claims: claims.clone(),
+            is_expired: false,
+        });
         let at = Instant::now();
         ExchangeFailure::OfUser { why, challenge, at }
     }
@@ -376,7 +341,7 @@ const MAX_TOKENS: usize = 8192;
 const REFUSAL_PAUSE: Duration = Duration::from_secs(15);
 
 /// An exchange that all calls for the same token wait for, and its outcome.
-type Flight = Shared<BoxFuture<'static, Result<Arc<AccessToken>, ExchangeFailure>>>;
+type ExchangeFlight = Flight<Result<Arc<AccessToken>, ExchangeFailure>>;
 
 /// Reason for which no token was given.
 #[derive(Clone)]
@@ -394,7 +359,7 @@ enum ExchangeFailure {
 
 struct Exchanged {
     user: ClientKey,
-    flight: Flight,
+    flight: ExchangeFlight,
 }
 
 impl Exchanged {
@@ -421,7 +386,7 @@ struct ExchangedTokens {
 
 static TOKENS: LazyLock<Mutex<ExchangedTokens>> = LazyLock::new(|| {
     Mutex::new(ExchangedTokens {
-        tokens: LruCache::new(NonZeroUsize::new(MAX_TOKENS).unwrap_or(NonZeroUsize::MIN)),
+        tokens: LruCache::unbounded(),
         by_user: HashMap::new(),
     })
 });
@@ -432,8 +397,8 @@ fn find_or_begin(
     key: [u8; 32],
     user: ClientKey,
     refused: Option<&Arc<AccessToken>>,
-    begin: impl FnOnce() -> Flight,
-) -> (Flight, bool) {
+    begin: impl FnOnce() -> ExchangeFlight,
+) -> (ExchangeFlight, bool) {
     let mut kept = TOKENS.lock();
     if let Some(known) = kept.tokens.get(&key)
         && known.is_useful(refused)
@@ -441,13 +406,11 @@ fn find_or_begin(
         return (known.flight.clone(), true);
     }
     let flight = begin();
-    kept.insert(
-        key,
-        Exchanged {
-            user,
-            flight: flight.clone(),
-        },
-    );
+    let exchanged = Exchanged {
+        user,
+        flight: flight.clone(),
+    };
+    kept.insert(key, exchanged);
     (flight, false)
 }
 
@@ -457,17 +420,11 @@ impl ExchangedTokens {
         let user = exchanged.user;
         let own = self.by_user.get(&user).copied().unwrap_or_default();
         if !may_take_place(own, self.tokens.len(), MAX_TOKENS) {
-            let oldest = if own > 0 {
-                let of_user = self
-                    .tokens
-                    .iter()
-                    .rev()
-                    .find(|(_, known)| known.user == user);
-                of_user.map(|(key, _)| *key)
-            } else {
-                self.tokens.peek_lru().map(|(key, _)| *key)
-            };
-            oldest.iter().for_each(|key| self.remove(key));
+            let mut oldest = self.tokens.iter().rev();
+            let oldest = oldest.find(|(_, known)| own == 0 || known.user == user);
+            if let Some(key) = oldest.map(|(key, _)| *key) {
+                self.remove(&key);
+            }
         }
         *self.by_user.entry(user).or_default() += 1;
         self.tokens.push(key, exchanged);
@@ -492,14 +449,14 @@ mod tests {
 
     use super::*;
 
-    fn pending() -> Flight {
+    fn pending() -> ExchangeFlight {
         std::future::pending().boxed().shared()
     }
 
     #[test]
     fn one_user_leaves_places_for_others_and_the_oldest_goes() {
         let mut kept = ExchangedTokens {
-            tokens: LruCache::new(NonZeroUsize::new(MAX_TOKENS).unwrap()),
+            tokens: LruCache::unbounded(),
             by_user: HashMap::new(),
         };
         let insert = |kept: &mut ExchangedTokens, user: u64, number: u32| {

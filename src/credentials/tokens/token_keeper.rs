@@ -108,8 +108,10 @@ impl TokenKeeper {
         let Some(file) = &self.file else {
             return Ok(false);
         };
-        let found = file.find_login(&self.owner).map_err(unreadable)?;
-        Ok(found.is_some())
+        let found = file.find_login(&self.owner);
+        found
+            .map(|found| found.is_some())
+            .map_err(|problem| unreadable(&problem))
     }
 
     /// Returns true if other replicas may have newer tokens.

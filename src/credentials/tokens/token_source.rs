@@ -29,7 +29,7 @@ const RENEWAL_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Source of a scheme's tokens.
 pub(crate) struct TokenSource {
-    endpoint: TokenEndpoint,
+    pub(crate) endpoint: TokenEndpoint,
     request: TokenRequest,
     current: RwLock<Option<Arc<AccessToken>>>,
     /// Locked by the task that fetches a token.
@@ -178,11 +178,6 @@ impl TokenSource {
         self.endpoint.failure(&format!(
             "{why}: `openapi-mcp login {scheme}`, with the settings of this server"
         ))
-    }
-
-    /// The client's name and secret as they are sent in `Basic`.
-    pub(crate) fn client_pair(&self) -> Option<String> {
-        self.endpoint.client_pair()
     }
 
     /// Uses what other replicas have stored, for as long as there is a source.

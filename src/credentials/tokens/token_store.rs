@@ -322,7 +322,7 @@ impl LockedTokenStore {
     /// # Errors
     /// The file cannot be read; in words for a model.
     pub(crate) fn find(&self, owner: &TokenOwner) -> Result<Option<StoredToken>, &'static str> {
-        let file = self.store.read().map_err(unreadable)?;
+        let file = self.store.read().map_err(|problem| unreadable(&problem))?;
         let mut tokens = file.tokens.into_iter();
         let stored = tokens.find(|token| token.owner == *owner);
         Ok(self.store.unsaved.newest(owner, stored))
@@ -334,7 +334,7 @@ impl LockedTokenStore {
         let store = self.store.clone();
         token.owner = owner.clone();
         let kept = token.clone();
-        let written = spawn_blocking(move || self.put_newer(kept)).await;
+        let written = spawn_blocking(move || self.put_newer(&kept)).await;
         if let Err(problem) = written.unwrap_or_else(|error| Err(error.to_string())) {
             tracing::error!(
                 "the token store cannot be written ({problem}); until it can, a token is lost with this process"
@@ -345,7 +345,7 @@ impl LockedTokenStore {
 
     /// Replaces the tokens of an owner, those of another refresh token in the settings included,
     /// unless the file holds newer ones. They are on the disk afterwards.
-    fn put_newer(&mut self, token: StoredToken) -> Result<(), String> {
+    fn put_newer(&mut self, token: &StoredToken) -> Result<(), String> {
         let mut file = self.store.read()?;
         let is_newer =
             |known: &StoredToken| known.owner == token.owner && known.generation > token.generation;
@@ -354,7 +354,7 @@ impl LockedTokenStore {
             file.tokens.push(token.clone());
             self.write(file)?;
         }
-        self.store.unsaved.forget(&token);
+        self.store.unsaved.forget(token);
         Ok(())
     }
 
@@ -370,7 +370,7 @@ impl LockedTokenStore {
         let before = self.find(owner)?.map_or(0, |before| before.generation);
         token.owner = owner.clone();
         token.generation = before + 1;
-        self.put_newer(token)
+        self.put_newer(&token)
     }
 
     /// Removes the tokens of an owner.
@@ -457,7 +457,7 @@ async fn save_unsaved(store: TokenStore) {
         if let Some(mut locked) = store.try_lock() {
             let writing = spawn_blocking(move || {
                 for token in locked.store.unsaved.all() {
-                    if let Err(problem) = locked.put_newer(token) {
+                    if let Err(problem) = locked.put_newer(&token) {
                         tracing::debug!("the token store cannot be written yet: {problem}");
                     }
                 }
@@ -491,7 +491,7 @@ fn private_options() -> OpenOptions {
 }
 
 /// The words for a model if the store cannot be read, for a reason that is logged.
-pub(super) fn unreadable(problem: String) -> &'static str {
+pub(super) fn unreadable(problem: &str) -> &'static str {
     tracing::error!("the token store: {problem}");
     "the token store of this server cannot be read"
 }

@@ -119,8 +119,8 @@ impl McpFront {
                 sessions.close(&session_of_head(sessions, parts, client)?);
                 return Ok(StatusCode::NO_CONTENT.into_response());
             }
-            (_, Some(_)) => return Err(refused_method("GET, POST, DELETE")),
-            (_, None) => return Err(refused_method("POST")),
+            (_, Some(_)) => return refused_method("GET, POST, DELETE"),
+            (_, None) => return refused_method("POST"),
         }
         origin.http = Some(parts.version);
         origin.caller = caller_of(&mut parts, client);
@@ -212,11 +212,11 @@ impl McpFront {
         if let Some(sessions) = self.sessions.as_ref().filter(|_| is_begun) {
             let Some(id) = sessions.open(connection, path, owner, client) else {
                 let refusal = "too many sessions; end one, or try again later\n";
-                return Err(refused((
+                return refused((
                     StatusCode::SERVICE_UNAVAILABLE,
                     [(header::RETRY_AFTER, "30")],
                     refusal,
-                )));
+                ));
             };
             if let Ok(id) = HeaderValue::from_str(&id) {
                 response.headers_mut().insert(SESSION_ID_HEADER, id);
@@ -308,7 +308,7 @@ impl McpFront {
     ) -> Answer {
         if !message::accepts(&parts.headers, &["text/event-stream"]) {
             let why = "Not Acceptable: Client must accept text/event-stream";
-            return Err(refused((StatusCode::NOT_ACCEPTABLE, why)));
+            return refused((StatusCode::NOT_ACCEPTABLE, why));
         }
         let granted = client.as_ref().map(|client| client.granted.clone());
         let session = session_of_head(sessions, parts, client)?;
@@ -334,9 +334,9 @@ fn session_of_head(
     let caller = caller_of(&mut parts, client);
     let version = message::version_header(&caller.headers)?;
     if version.is_some_and(|version| !version.has_handshake()) {
-        return Err(refused_method("POST"));
+        return refused_method("POST");
     }
-    find_session(sessions, &caller, parts.uri.path())?.ok_or_else(session_required)
+    find_session(sessions, &caller, parts.uri.path())?.map_or_else(session_required, Ok)
 }
 
 /// The session of a message; `None` if the message begins one.
@@ -349,12 +349,12 @@ fn session_of(
     let is_handshake =
         matches!(message, Message::Request(request) if request.method == McpMethod::Initialize);
     match find_session(sessions, caller, path)? {
-        None if !is_handshake => Err(session_required()),
+        None if !is_handshake => session_required(),
         session => Ok(session),
     }
 }
 
-fn session_required() -> Box<Response<Body>> {
+fn session_required<T>() -> Result<T, Box<Response<Body>>> {
     refused((
         StatusCode::BAD_REQUEST,
         "Bad Request: Session ID is required",
@@ -373,17 +373,14 @@ fn find_session(
     };
     if ids.next().is_some() {
         let why = "the request names two sessions\n";
-        return Err(refused((StatusCode::BAD_REQUEST, why)));
+        return refused((StatusCode::BAD_REQUEST, why));
     }
     let owner = caller.client.as_ref().map(|client| client.key);
     // The same answer as for a session that does not exist, so that others cannot find out about
     // it.
     match id.to_str().map(|id| sessions.find(id, path, owner)) {
         Ok(Some(session)) => Ok(Some(session)),
-        _ => Err(refused((
-            StatusCode::NOT_FOUND,
-            "Not Found: Session not found",
-        ))),
+        _ => refused((StatusCode::NOT_FOUND, "Not Found: Session not found")),
     }
 }
 
@@ -407,9 +404,10 @@ fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (Box<Respo
                 .map_or_else(|unreadable| unreadable.is_call, |message| is_call(&message));
         return Err((refusal, is_call));
     }
-    let message = Message::read(without_mark(bytes)).map_err(|unreadable| {
+    let message = Message::read(without_mark(bytes)).or_else(|unreadable| {
         let is_call = unreadable.is_call;
-        (refused_message(unreadable.into_http_answer()), is_call)
+        let refused = refused_message(unreadable.into_http_answer());
+        refused.map_err(|refusal| (refusal, is_call))
     })?;
     match message::check_accept(headers) {
         Ok(()) => Ok(message),

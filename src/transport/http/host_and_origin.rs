@@ -73,7 +73,7 @@ pub(super) fn refuse_foreign(
     headers: &HeaderMap,
     uri: &Uri,
 ) -> Result<(), Box<Response>> {
-    allowed.check(headers, uri).map_err(|why| {
+    allowed.check(headers, uri).or_else(|why| {
         tracing::warn!("refused: {why}");
         observe::refused_request("host_or_origin");
         refused((StatusCode::FORBIDDEN, format!("Forbidden: {why}\n")))
@@ -99,13 +99,13 @@ fn allow_reading(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
 }
 
-/// A refusal, ready to be sent.
-pub(super) fn refused(response: impl IntoResponse) -> Box<Response> {
-    Box::new(response.into_response())
+/// Refuses a request with a response that is ready to be sent.
+pub(super) fn refused<T>(response: impl IntoResponse) -> Result<T, Box<Response>> {
+    Err(Box::new(response.into_response()))
 }
 
-/// The refusal of a method.
-pub(super) fn refused_method(allowed: &'static str) -> Box<Response> {
+/// Refuses a method.
+pub(super) fn refused_method<T>(allowed: &'static str) -> Result<T, Box<Response>> {
     refused((
         StatusCode::METHOD_NOT_ALLOWED,
         [(header::ALLOW, allowed)],

@@ -49,7 +49,7 @@ impl BodyMemory {
 }
 
 /// Refuses a body for which no memory is left.
-fn busy(OutOfMemory: OutOfMemory) -> Box<Response> {
+fn busy<T>(OutOfMemory: OutOfMemory) -> Result<T, Box<Response>> {
     observe::refused_request("memory");
     refused((
         StatusCode::SERVICE_UNAVAILABLE,
@@ -72,7 +72,7 @@ where
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length| length > MAX_REQUEST_BYTES) {
-        return Err(refused(StatusCode::PAYLOAD_TOO_LARGE));
+        return refused(StatusCode::PAYLOAD_TOO_LARGE);
     }
     let mut collecting = pin!(collect(body, declared, budget, caller));
     // Most bodies are there already, and need no clock.
@@ -80,13 +80,13 @@ where
         Poll::Ready(collected) => collected,
         Poll::Pending => {
             let collected = tokio::time::timeout(BODY_TIMEOUT, collecting).await;
-            collected.map_err(|_| refused(StatusCode::REQUEST_TIMEOUT))?
+            collected.or_else(|_| refused(StatusCode::REQUEST_TIMEOUT))?
         }
     };
     let (bytes, mut memory) = collected?;
     if memory.is_held() {
         let tree = tree_bytes(&bytes).min(budget.all.quarter());
-        memory.grow_to(tree, caller).map_err(busy)?;
+        memory.grow_to(tree, caller).or_else(busy)?;
     }
     Ok((bytes, memory))
 }
@@ -110,17 +110,19 @@ async fn collect<B>(
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
-    let too_large = || refused(StatusCode::PAYLOAD_TOO_LARGE);
     let (mut memory, mut arriving) = (budget.all.begin(), None);
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let Ok(data) = frame.map_err(|_| too_large())?.into_data() else {
+        let Ok(data) = frame
+            .or_else(|_| refused(StatusCode::PAYLOAD_TOO_LARGE))?
+            .into_data()
+        else {
             continue;
         };
         let length = first.len().max(rest.len()) + data.len();
         if length > MAX_REQUEST_BYTES {
-            return Err(too_large());
+            return refused(StatusCode::PAYLOAD_TOO_LARGE);
         }
         let is_first = first.is_empty() && rest.is_empty();
         // Without a declared length, what holds the body doubles when it is full.
@@ -129,10 +131,10 @@ where
         } else {
             length * 2
         };
-        memory.grow_to(held, caller).map_err(busy)?;
+        memory.grow_to(held, caller).or_else(busy)?;
         if memory.is_held() {
             let arriving = arriving.get_or_insert_with(|| budget.arriving.begin());
-            arriving.grow_to(held, caller).map_err(busy)?;
+            arriving.grow_to(held, caller).or_else(busy)?;
         }
         if is_first {
             first = data;
@@ -158,7 +160,7 @@ const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 
 /// Refuses a request with a message of JSON-RPC.
-pub(super) fn refused_message(body: impl Into<Body>) -> Box<Response> {
+pub(super) fn refused_message<T>(body: impl Into<Body>) -> Result<T, Box<Response>> {
     refused((
         StatusCode::BAD_REQUEST,
         [(header::CONTENT_TYPE, "application/json")],
@@ -183,7 +185,7 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Box<Response
     // something else.
     if essence(content_type.unwrap_or_default()) != "application/json" {
         let why = "the body must be application/json\n";
-        return Err(refused((StatusCode::UNSUPPORTED_MEDIA_TYPE, why)));
+        return refused((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }
     Ok(())
 }
@@ -203,17 +205,16 @@ fn version_text(headers: &HeaderMap) -> Result<Option<&str>, Box<Response>> {
     let mut values = headers.get_all(VERSION_HEADER).iter();
     let value = values.next().map(HeaderValue::to_str);
     if values.next().is_some() {
-        return Err(invalid("Bad Request: MCP-Protocol-Version is there twice"));
+        return invalid("Bad Request: MCP-Protocol-Version is there twice");
     }
     let why = "Bad Request: Invalid MCP-Protocol-Version header encoding";
-    value.transpose().map_err(|_| invalid(why))
+    value.transpose().or_else(|_| invalid(why))
 }
 
 fn known_version(name: &str) -> Result<ProtocolVersion, Box<Response>> {
-    ProtocolVersion::parse(name).ok_or_else(|| {
-        let why = format!("Bad Request: Unsupported MCP-Protocol-Version: {name}");
-        refused((StatusCode::BAD_REQUEST, why))
-    })
+    let why = || format!("Bad Request: Unsupported MCP-Protocol-Version: {name}");
+    let refuse = || refused((StatusCode::BAD_REQUEST, why()));
+    ProtocolVersion::parse(name).map_or_else(refuse, Ok)
 }
 
 /// Checks that a client accepts both kinds of answers.
@@ -222,7 +223,7 @@ pub(super) fn check_accept(headers: &HeaderMap) -> Result<(), Box<Response>> {
         return Ok(());
     }
     let why = "Not Acceptable: Client must accept both application/json and text/event-stream";
-    Err(refused((StatusCode::NOT_ACCEPTABLE, why)))
+    refused((StatusCode::NOT_ACCEPTABLE, why))
 }
 
 /// The version that the header names, if the headers say the same as the message.
@@ -245,7 +246,7 @@ pub(super) fn check_message(
     if let Some(name) = header.filter(|_| is_judged_here) {
         known_version(name)?;
     }
-    compare(headers, header, message, request).map_err(|error| {
+    compare(headers, header, message, request).or_else(|error| {
         let id = request.map(|request| &request.id);
         refused_message(Frame::of_error(id, &error).into_bytes())
     })?;
@@ -450,6 +451,7 @@ impl Negotiation {
 mod tests {
     use std::convert::Infallible;
 
+    use axum::response::IntoResponse as _;
     use futures_util::{FutureExt as _, StreamExt as _, stream};
 
     use super::*;

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::host_and_origin::{Allowed, named_host, refused_method, split_host_port};
+use super::host_and_origin::{Allowed, named_host, split_host_port};
 use super::page::accepted;
 use crate::mcp::McpServer;
 use crate::observe;
@@ -92,7 +92,8 @@ pub(super) fn router(health: Health, allowed: Allowed) -> Router {
 /// another origin cannot read the answer, which names no origin.
 async fn admit(State(allowed): State<Arc<Allowed>>, request: Request, next: Next) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return *refused_method("GET, HEAD");
+        let allow = [(header::ALLOW, "GET, HEAD")];
+        return (StatusCode::METHOD_NOT_ALLOWED, allow).into_response();
     }
     let host = named_host(request.headers(), request.uri()).unwrap_or_default();
     if is_address(host) || allowed.admits_host(host) {

@@ -77,7 +77,7 @@ impl FileRoute {
             admission.count_stranger(&request.extensions).await?;
         }
         if !matches!(request.method, Method::GET | Method::HEAD) {
-            return Err(refused_method("GET, HEAD"));
+            return refused_method("GET, HEAD");
         }
         let token = request.uri.path().strip_prefix(FILES_PATH);
         let token = token.unwrap_or_default().to_owned();
@@ -85,7 +85,7 @@ impl FileRoute {
         let opened = tokio::task::spawn_blocking(move || store.open(&token)).await;
         let opened = opened.ok().flatten();
         let why = "there is no such file, or its link has ended\n";
-        opened.ok_or_else(|| refused((StatusCode::NOT_FOUND, why)))
+        opened.map_or_else(|| refused((StatusCode::NOT_FOUND, why)), Ok)
     }
 }
 

@@ -2,17 +2,16 @@
 //! for a web identity, which answers in XML, and the endpoint of a container, which answers in JSON.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use aws_credential_types::Credentials as SdkCredentials;
 use http::StatusCode;
 use http::header::{ACCEPT, AUTHORIZATION};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
+use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use url::{Host, Url, form_urlencoded};
 
@@ -24,52 +23,30 @@ use crate::outbound::{
 use crate::redact::Redactor;
 use crate::text;
 
-/// Keys that sign requests.
-#[derive(Clone)]
-pub(crate) struct AccessKeys {
-    /// Identifier, which is no secret.
-    pub id: String,
-    /// Secret key.
-    pub secret: SecretString,
-    /// Session token, if the keys are temporary.
-    pub session_token: Option<SecretString>,
-    /// End of their validity, if they have one.
-    pub expires: Option<SystemTime>,
+/// Keys that sign requests. They show no secret.
+pub(crate) type AccessKeys = aws_credential_types::Credentials;
+
+/// Makes keys of their identifier, the secret key, the session token if they are temporary, and the
+/// end of their validity if they have one.
+pub(crate) fn access_keys(
+    id: &str,
+    secret: &SecretString,
+    session_token: Option<&SecretString>,
+    expires: Option<SystemTime>,
+) -> AccessKeys {
+    let token = session_token.map(|token| token.expose_secret().to_owned());
+    AccessKeys::new(id, secret.expose_secret(), token, expires, "openapi-mcp")
 }
 
-impl fmt::Debug for AccessKeys {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("[access keys]")
-    }
+/// The secret values of keys: key and session token.
+pub(super) fn secrets(keys: &AccessKeys) -> impl Iterator<Item = &str> {
+    std::iter::once(keys.secret_access_key()).chain(keys.session_token())
 }
 
-impl AccessKeys {
-    /// The secret values: key and session token.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&self.secret)
-            .chain(&self.session_token)
-            .map(SecretString::expose_secret)
-    }
-
-    pub(super) fn for_sdk(&self) -> SdkCredentials {
-        let token = self
-            .session_token
-            .as_ref()
-            .map(|token| token.expose_secret().to_owned());
-        SdkCredentials::new(
-            &self.id,
-            self.secret.expose_secret(),
-            token,
-            self.expires,
-            "openapi-mcp",
-        )
-    }
-
-    /// Returns true if they are valid for that time from now on.
-    pub(super) fn lasts(&self, time: Duration) -> bool {
-        self.expires
-            .is_none_or(|expires| SystemTime::now() + time < expires)
-    }
+/// Returns true if keys are valid for that time from now on.
+pub(super) fn last(keys: &AccessKeys, time: Duration) -> bool {
+    keys.expiry()
+        .is_none_or(|expires| SystemTime::now() + time < expires)
 }
 
 /// The largest reply of an endpoint, in bytes.
@@ -165,10 +142,8 @@ impl KeyEndpoint {
                 session,
             } => {
                 let token = read_token(token_file).await?;
-                (
-                    web_identity_request(url, &token, role, session),
-                    Some(token),
-                )
+                let request = web_identity_request(url, &token, role, session);
+                (request, Some(token))
             }
             Self::Container { url, authorization } => {
                 let token = match authorization {
@@ -191,16 +166,14 @@ impl KeyEndpoint {
 
     fn read(&self, reply: &Fetched) -> Result<AccessKeys, KeyRefusal> {
         let keys = match self {
-            Self::WebIdentity { .. } => keys_in_xml(&reply.body),
-            Self::Container { .. } => keys_in_json(&reply.body),
+            Self::WebIdentity { .. } => keys_in_xml(&reply.body)?,
+            Self::Container { .. } => keys_in_json(&reply.body)?,
         };
-        keys.and_then(|keys| {
-            if reply.status.is_success() {
-                Ok(keys)
-            } else {
-                Err(KeyRefusal::default())
-            }
-        })
+        if reply.status.is_success() {
+            Ok(keys)
+        } else {
+            Err(KeyRefusal::default())
+        }
     }
 }
 
@@ -242,11 +215,9 @@ fn web_identity_request(url: &Url, token: &SecretString, role: &str, session: &s
 fn container_request(url: &Url, token: Option<&SecretString>) -> Result<Fetch, String> {
     let mut request = Fetch::get(url.clone(), MAX_REPLY_BYTES, TIMEOUT);
     if let Some(token) = token {
-        let value = sensitive_header(token.expose_secret().as_bytes());
-        request.headers.insert(
-            AUTHORIZATION,
-            value.map_err(|_| "no header can hold the token for credentials")?,
-        );
+        let value = sensitive_header(token.expose_secret().as_bytes())
+            .map_err(|_| "no header can hold the token for credentials")?;
+        request.headers.insert(AUTHORIZATION, value);
     }
     Ok(request)
 }
@@ -255,15 +226,9 @@ fn describe(status: StatusCode, refusal: &KeyRefusal) -> String {
     if status.is_success() {
         return "the answer of the endpoint for credentials holds none".into();
     }
-    let code = refusal
-        .code
-        .as_ref()
-        .map(|code| format!(" ({code})"))
-        .unwrap_or_default();
-    format!(
-        "the endpoint for credentials answered {}{code}",
-        status.as_u16()
-    )
+    let code = refusal.code.as_ref().map(|code| format!(" ({code})"));
+    let (status, code) = (status.as_u16(), code.unwrap_or_default());
+    format!("the endpoint for credentials answered {status}{code}")
 }
 
 fn log_refusal(status: StatusCode, refusal: &KeyRefusal, token: Option<&SecretString>) {
@@ -314,17 +279,6 @@ const CODES: [&str; 24] = [
     "ValidationError",
 ];
 
-impl KeyRefusal {
-    fn new(code: Option<String>, message: Option<String>) -> Self {
-        let is_known =
-            |code: &String| CODES.contains(&code.strip_suffix("Exception").unwrap_or(code));
-        Self {
-            code: code.filter(is_known),
-            message,
-        }
-    }
-}
-
 /// Returns true for an identifier of an access key, which stands between a comma and a slash in a
 /// signature.
 fn is_key_id(id: &str) -> bool {
@@ -337,11 +291,13 @@ fn is_graphic(secret: &SecretString) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct JsonKeys {
+/// The answer of an endpoint, in both forms.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+struct KeyAnswer {
     access_key_id: Option<String>,
     secret_access_key: Option<SecretString>,
+    #[serde(alias = "SessionToken")]
     token: Option<SecretString>,
     expiration: Option<String>,
     #[serde(alias = "code")]
@@ -350,56 +306,37 @@ struct JsonKeys {
     message: Option<String>,
 }
 
-/// Reads the answer of a container's endpoint.
-///
-/// # Errors
-/// It holds no keys, or no time of their end.
-fn keys_in_json(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
-    let read: JsonKeys = serde_json::from_slice(body).map_err(|_| KeyRefusal::default())?;
-    let (id, secret) = (
-        read.access_key_id.filter(|id| is_key_id(id)),
-        read.secret_access_key.filter(is_graphic),
-    );
-    match (id, secret, end(read.expiration.as_deref())) {
-        (Some(id), Some(secret), Some(expires)) => Ok(AccessKeys {
-            id,
-            secret,
-            session_token: read.token.filter(is_graphic),
-            expires: Some(expires),
-        }),
-        _ => Err(KeyRefusal::new(read.code, read.message)),
+impl KeyAnswer {
+    /// # Errors
+    /// It holds no keys, or no time of their end.
+    fn keys(self) -> Result<AccessKeys, KeyRefusal> {
+        let id = self.access_key_id.filter(|id| is_key_id(id));
+        let secret = self.secret_access_key.filter(is_graphic);
+        let end = self.expiration.and_then(|end| end.parse().ok());
+        if let (Some(id), Some(secret), Some(end)) = (id, secret, end) {
+            let (token, end) = (self.token.filter(is_graphic), jiff::Timestamp::into(end));
+            return Ok(access_keys(&id, &secret, token.as_ref(), Some(end)));
+        }
+        let is_known =
+            |code: &String| CODES.contains(&code.strip_suffix("Exception").unwrap_or(code));
+        Err(KeyRefusal {
+            code: self.code.filter(is_known),
+            message: self.message,
+        })
     }
+}
+
+/// Reads the answer of a container's endpoint.
+fn keys_in_json(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
+    let answer: KeyAnswer = serde_json::from_slice(body).unwrap_or_default();
+    answer.keys()
 }
 
 /// Reads the answer to `AssumeRoleWithWebIdentity`.
-///
-/// # Errors
-/// It holds no keys, or no time of their end.
 fn keys_in_xml(body: &[u8]) -> Result<AccessKeys, KeyRefusal> {
-    let mut texts = std::str::from_utf8(body)
-        .map(texts_of_elements)
-        .unwrap_or_default();
-    let mut take = |name: &str| texts.remove(name).filter(|text| !text.is_empty());
-    let id = take("AccessKeyId").filter(|id| is_key_id(id));
-    let secret = take("SecretAccessKey")
-        .map(SecretString::from)
-        .filter(is_graphic);
-    match (id, secret, end(take("Expiration").as_deref())) {
-        (Some(id), Some(secret), Some(expires)) => Ok(AccessKeys {
-            id,
-            secret,
-            session_token: take("SessionToken")
-                .map(SecretString::from)
-                .filter(is_graphic),
-            expires: Some(expires),
-        }),
-        _ => Err(KeyRefusal::new(take("Code"), take("Message"))),
-    }
-}
-
-fn end(text: Option<&str>) -> Option<SystemTime> {
-    let timestamp: jiff::Timestamp = text?.parse().ok()?;
-    Some(timestamp.into())
+    let texts = texts_of_elements(std::str::from_utf8(body).unwrap_or_default());
+    let answer: KeyAnswer = serde_json::from_value(json!(texts)).unwrap_or_default();
+    answer.keys()
 }
 
 /// The texts of elements by their local names. References are left out: values that count have
@@ -413,10 +350,8 @@ fn texts_of_elements(xml: &str) -> HashMap<String, String> {
             Ok(Event::Start(start)) => start.local_name().as_ref().clone_into(&mut current),
             Ok(Event::End(_)) => current.clear(),
             Ok(Event::Text(text)) if !current.is_empty() => {
-                texts
-                    .entry(current.clone())
-                    .or_default()
-                    .push_str(text.trim());
+                let whole = texts.entry(current.clone()).or_default();
+                whole.push_str(text.trim());
             }
             Ok(Event::Eof) | Err(_) => return texts,
             Ok(_) => {}
@@ -478,19 +413,19 @@ mod tests {
             keys_in_xml(xml.as_bytes()).unwrap(),
             keys_in_json(json).unwrap(),
         ] {
-            let secrets: Vec<&str> = keys.secrets().collect();
+            let secrets: Vec<&str> = secrets(&keys).collect();
             assert_eq!(
-                (keys.id.as_str(), secrets.as_slice()),
+                (keys.access_key_id(), secrets.as_slice()),
                 ("ASIA1", ["s/+=", "t/+=="].as_slice())
             );
             let end = keys
-                .expires
+                .expiry()
                 .unwrap()
                 .duration_since(SystemTime::UNIX_EPOCH)
                 .unwrap();
             assert_eq!(end.as_secs(), 1_893_553_445);
-            assert_eq!(format!("{keys:?}"), "[access keys]");
-            assert_eq!(keys.secret.expose_secret(), "s/+=");
+            let shown = format!("{keys:?}");
+            assert!(!secrets.iter().any(|secret| shown.contains(secret)));
         }
         let xml = "<ErrorResponse><Error><Code>ExpiredTokenException</Code><Message>Token expired</Message></Error></ErrorResponse>";
         let json = br#"{"code":"ExpiredTokenException","message":"Token expired"}"#;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-use super::access_keys::{AccessKeys, KeyEndpoint};
+use super::access_keys::{AccessKeys, KeyEndpoint, last};
+use crate::credentials::{Flight, begin_flight};
 use crate::outbound::HttpClient;
 
 /// Keys are renewed this long before they end.
@@ -57,7 +56,7 @@ struct KeptKeys {
 }
 
 /// A request for keys that all calls without keys wait for.
-type Renewal = Shared<BoxFuture<'static, Result<Arc<AccessKeys>, Arc<str>>>>;
+type Renewal = Flight<Result<Arc<AccessKeys>, Arc<str>>>;
 
 impl IssuedKeys {
     /// Makes a source without keys.
@@ -72,16 +71,14 @@ impl IssuedKeys {
     async fn get(self: &Arc<Self>) -> Result<Arc<AccessKeys>, Arc<str>> {
         let renewal = {
             let mut kept = self.kept.lock();
-            let present = kept
-                .present
-                .clone()
-                .filter(|keys| keys.lasts(Duration::ZERO));
+            let present = kept.present.clone();
+            let present = present.filter(|keys| last(keys, Duration::ZERO));
             let is_pausing = || {
                 kept.asked
                     .is_some_and(|asked| asked.elapsed() < ATTEMPT_PAUSE)
             };
             if let Some(keys) = &present
-                && (keys.lasts(EXPIRY_MARGIN) || is_pausing())
+                && (last(keys, EXPIRY_MARGIN) || is_pausing())
             {
                 return Ok(Arc::clone(keys));
             }
@@ -91,10 +88,8 @@ impl IssuedKeys {
             {
                 return Err(Arc::clone(problem));
             }
-            let begun = kept
-                .renewal
-                .clone()
-                .filter(|renewal| renewal.peek().is_none());
+            let begun = kept.renewal.clone();
+            let begun = begun.filter(|renewal| renewal.peek().is_none());
             let renewal = begun.unwrap_or_else(|| self.begin_renewal());
             kept.renewal = Some(renewal.clone());
             kept.asked = Some(Instant::now());
@@ -107,16 +102,14 @@ impl IssuedKeys {
         renewal.await
     }
 
-    /// Requests keys in a task of its own, so that a call that ends does not end what others wait
-    /// for.
     fn begin_renewal(self: &Arc<Self>) -> Renewal {
         let source = Arc::clone(self);
-        let task = tokio::spawn(async move {
+        let renewing = async move {
             let asked = timeout(ATTEMPT_TIMEOUT, source.endpoint.ask(&source.http)).await;
             let asked =
                 asked.unwrap_or_else(|_| Err("the endpoint for credentials took too long".into()));
             let asked = match asked {
-                Ok(keys) if keys.lasts(Duration::ZERO) => Ok(Arc::new(keys)),
+                Ok(keys) if last(&keys, Duration::ZERO) => Ok(Arc::new(keys)),
                 Ok(_) => Err("the credentials that the endpoint gave have ended already; check the clock of this machine".into()),
                 Err(problem) => Err(Arc::<str>::from(problem)),
             };
@@ -126,11 +119,10 @@ impl IssuedKeys {
                 Err(problem) => kept.failed = Some((Instant::now(), Arc::clone(problem))),
             }
             asked.clone()
-        });
-        let renewal = async move {
-            task.await
-                .unwrap_or_else(|_| Err("the request for credentials failed".into()))
         };
-        renewal.boxed().shared()
+        begin_flight(
+            renewing,
+            || Err("the request for credentials failed".into()),
+        )
     }
 }

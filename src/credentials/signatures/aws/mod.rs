@@ -20,13 +20,13 @@ use http::header::{DATE, HeaderMap};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use self::access_keys::{AccessKeys, KeyEndpoint};
+use self::access_keys::{AccessKeys, KeyEndpoint, secrets};
 use self::issued_keys::{IssuedKeys, PresentKeys};
-use super::kind::SIGV4;
+use super::kind::{SIGV4_HEADERS, sigv4_sets};
 use crate::call_error::CallError;
 use crate::credentials::sensitive_header;
+use crate::outbound::Clients;
 use crate::outbound::request::{Payload, Request};
-use crate::outbound::{Clients, OutboundError};
 use crate::redact::Redactor;
 use crate::spec::{Location, SecurityScheme};
 use crate::text;
@@ -34,9 +34,9 @@ use crate::text::hex;
 
 impl AwsSignature {
     /// Returns the secrets that never change.
-    pub(crate) fn secrets(&self) -> Vec<&str> {
+    pub(crate) fn secrets(&self) -> Vec<Vec<u8>> {
         match &self.keys {
-            AccessKeyOptions::Fixed(keys) => keys.secrets().collect(),
+            AccessKeyOptions::Fixed(keys) => secrets(keys).map(Into::into).collect(),
             AccessKeyOptions::Issued(_) => Vec::new(),
         }
     }
@@ -86,13 +86,20 @@ impl AwsSignature {
     ) -> Result<Arc<AwsSigner>, String> {
         // Without a destination nothing is signed, and the scope does not matter.
         let unused = || base.is_none().then(SigningScope::default);
-        let scope = self
-            .scope(base)
-            .or_else(unused)
-            .ok_or("it has no region or no service")?;
-        let signer = AwsSigner::new(scheme, scope, &self.keys, clients)
-            .map_err(|error| error.to_string())?;
-        Ok(Arc::new(signer))
+        let scope = self.scope(base).or_else(unused);
+        let keys = match &self.keys {
+            AccessKeyOptions::Fixed(keys) => PresentKeys::Fixed(Arc::new(keys.clone())),
+            AccessKeyOptions::Issued(endpoint) => {
+                let http = endpoint.client(clients);
+                let http = http.map_err(|error| error.to_string())?;
+                PresentKeys::Issued(Arc::new(IssuedKeys::new(endpoint.clone(), http)))
+            }
+        };
+        Ok(Arc::new(AwsSigner {
+            scheme: text::one_line(scheme),
+            scope: scope.ok_or("it has no region or no service")?,
+            keys,
+        }))
     }
 }
 
@@ -149,20 +156,15 @@ impl SigningScope {
 
 /// Returns true for the form of a region: two letters, words, and a number.
 fn is_region(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let is_word =
-        |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
-    match parts.as_slice() {
-        [country, words @ .., number] => {
-            let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-            country.len() == 2
-                && is_word(country)
-                && !words.is_empty()
-                && words.iter().all(is_word)
-                && is_number
-        }
-        _ => false,
-    }
+    let is_of = |text: &str, is_legal: fn(&u8) -> bool| {
+        !text.is_empty() && text.as_bytes().iter().all(is_legal)
+    };
+    let mut words = text.split('-');
+    let (country, number) = (words.next(), words.next_back());
+    country.is_some_and(|country| country.len() == 2 && is_of(country, u8::is_ascii_lowercase))
+        && number.is_some_and(|number| is_of(number, u8::is_ascii_digit))
+        && words.clone().next().is_some()
+        && words.all(|word| is_of(word, u8::is_ascii_lowercase))
 }
 
 impl AwsSignature {
@@ -195,30 +197,6 @@ pub(crate) struct AwsSigner {
 }
 
 impl AwsSigner {
-    /// Signs for that scope.
-    ///
-    /// # Errors
-    /// No client can be made that requests keys.
-    pub(super) fn new(
-        scheme: &str,
-        scope: SigningScope,
-        keys: &AccessKeyOptions,
-        clients: &Clients,
-    ) -> Result<Self, OutboundError> {
-        let keys = match keys {
-            AccessKeyOptions::Fixed(keys) => PresentKeys::Fixed(Arc::new(keys.clone())),
-            AccessKeyOptions::Issued(endpoint) => {
-                let issued = IssuedKeys::new(endpoint.clone(), endpoint.client(clients)?);
-                PresentKeys::Issued(Arc::new(issued))
-            }
-        };
-        Ok(Self {
-            scheme: text::one_line(scheme),
-            scope,
-            keys,
-        })
-    }
-
     fn is_of_s3(&self) -> bool {
         SERVICES_OF_S3.contains(&self.scope.service.as_str())
     }
@@ -230,7 +208,7 @@ impl AwsSigner {
         keys: &AccessKeys,
         now: SystemTime,
     ) -> Result<Arc<Redactor>, CallError> {
-        let identity = keys.for_sdk().into();
+        let identity = keys.clone().into();
         let parameters = v4::SigningParams::builder()
             .identity(&identity)
             .region(&self.scope.region)
@@ -241,21 +219,16 @@ impl AwsSigner {
         let parameters = parameters
             .map_err(|_| unsigned("it is not complete"))?
             .into();
-        let headers: Result<Vec<_>, _> = request
-            .headers
-            .iter()
-            .map(|(name, value)| {
-                std::str::from_utf8(value.as_bytes()).map(|value| (name.as_str(), value))
-            })
-            .collect();
-        let headers = headers.map_err(|_| unsigned("it has a header that is not a text"))?;
+        let headers = request.headers.iter().map(|(name, value)| {
+            let value = std::str::from_utf8(value.as_bytes());
+            value.map(|value| (name.as_str(), value))
+        });
+        let headers: Vec<_> = headers
+            .collect::<Result<_, _>>()
+            .map_err(|_| unsigned("it has a header that is not a text"))?;
         let body = SignableBody::Precomputed(hash.to_owned());
-        let signable = SignableRequest::new(
-            request.method.as_str(),
-            request.url.as_str(),
-            headers.into_iter(),
-            body,
-        );
+        let (method, url) = (request.method.as_str(), request.url.as_str());
+        let signable = SignableRequest::new(method, url, headers.into_iter(), body);
         let signed = signable.and_then(|signable| sign(signable, &parameters));
         let (instructions, signature) = signed
             .map_err(|_| unsigned("its address cannot be read"))?
@@ -266,9 +239,8 @@ impl AwsSigner {
                 .map_err(|_| unsigned("no header can hold its signature"))?;
             request.headers.insert(header.name(), value);
         }
-        Ok(Arc::new(Redactor::for_tokens(
-            keys.secrets().chain([signature.as_str()]),
-        )))
+        let secrets = secrets(keys).chain([signature.as_str()]);
+        Ok(Arc::new(Redactor::for_tokens(secrets)))
     }
 
     fn settings(&self) -> SigningSettings {
@@ -292,9 +264,9 @@ impl AwsSigner {
     /// cannot be signed.
     pub(crate) async fn sign(&self, request: &mut Request) -> Result<Arc<Redactor>, CallError> {
         refuse_signed_query(request)?;
-        SIGV4.headers.iter().for_each(|name| {
+        for name in &SIGV4_HEADERS {
             request.headers.remove(name);
-        });
+        }
         if self.is_of_s3() {
             // A key of S3 is the decoded path: both readings of it, as it is sent and encoded
             // anew, become one.
@@ -339,11 +311,8 @@ fn unsigned(why: &str) -> CallError {
 
 /// A second signature in the query would contradict the one in the headers.
 fn refuse_signed_query(request: &Request) -> Result<(), CallError> {
-    let found = request
-        .url
-        .query_pairs()
-        .find(|(name, _)| SIGV4.sets(Location::Query, name));
-    match found {
+    let mut pairs = request.url.query_pairs();
+    match pairs.find(|(name, _)| sigv4_sets(Location::Query, name)) {
         None => Ok(()),
         Some((name, _)) => Err(CallError::InvalidRequest {
             argument: text::one_line(&name),
@@ -355,8 +324,8 @@ fn refuse_signed_query(request: &Request) -> Result<(), CallError> {
 /// The path with all bytes encoded that are not unreserved (RFC 3986 section 2.3), as keys of S3
 /// are signed.
 fn encoded_path(path: &str) -> Cow<'_, str> {
-    let is_kept = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/%".contains(byte);
-    if path.as_bytes().iter().all(is_kept) && !path.contains('%') {
+    let is_kept = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(byte);
+    if path.as_bytes().iter().all(is_kept) {
         return Cow::Borrowed(path);
     }
     // Escapes are signed with upper-case digits.
@@ -368,7 +337,8 @@ fn encoded_path(path: &str) -> Cow<'_, str> {
             i32::max(digits - 1, -1)
         };
         match byte {
-            _ if digits >= 0 && byte != b'%' => char::from(byte.to_ascii_uppercase()).to_string(),
+            b'%' => "%".to_owned(),
+            _ if digits >= 0 => char::from(byte.to_ascii_uppercase()).to_string(),
             _ if is_kept(&byte) => char::from(byte).to_string(),
             _ => format!("%{byte:02X}"),
         }
@@ -455,25 +425,16 @@ mod tests {
         headers: &[(&'static str, &'static str)],
         hash: &str,
     ) -> String {
-        let keys = AccessKeys {
-            id: keys[0].into(),
-            secret: keys[1].into(),
-            session_token: None,
-            expires: None,
-        };
+        let keys = access_keys::access_keys(keys[0], &keys[1].into(), None, None);
         let scope = SigningScope {
             region: scope[0].into(),
             service: scope[1].into(),
         };
-        let http =
-            crate::outbound::http_client(&crate::outbound::OutboundOptions::default()).unwrap();
-        let signer = AwsSigner::new(
-            "aws",
+        let signer = AwsSigner {
+            scheme: "aws".into(),
             scope,
-            &AccessKeyOptions::Fixed(keys.clone()),
-            &http.into(),
-        )
-        .unwrap();
+            keys: PresentKeys::Fixed(Arc::new(keys.clone())),
+        };
         let (method, url) = line.split_once(' ').unwrap();
         let headers = headers.iter().map(|(name, value)| {
             (

@@ -100,7 +100,7 @@ impl ApprovalRoute {
                 self.approver(parts).await?;
                 match known(self.links.shown(id).await)? {
                     Some(shown) => Ok(Json(shown).into_response()),
-                    None => Err(refused((StatusCode::NOT_FOUND, NO_QUESTION))),
+                    None => refused((StatusCode::NOT_FOUND, NO_QUESTION)),
                 }
             }
             Method::GET | Method::HEAD => Ok(PAGE.as_ref().map_or_else(
@@ -113,15 +113,15 @@ impl ApprovalRoute {
                 let read = timeout(MAX_ANSWER.1, to_bytes(body, MAX_ANSWER.0)).await;
                 let bytes = read.ok().and_then(Result::ok).unwrap_or_default();
                 let Ok(PageAnswer { hash, agree }) = serde_json::from_slice(&bytes) else {
-                    return Err(refused((StatusCode::BAD_REQUEST, "This is no answer.\n")));
+                    return refused((StatusCode::BAD_REQUEST, "This is no answer.\n"));
                 };
                 if known(self.links.answer(id, &hash, agree, &approver).await)? {
                     Ok(StatusCode::NO_CONTENT.into_response())
                 } else {
-                    Err(refused((StatusCode::NOT_FOUND, NO_QUESTION)))
+                    refused((StatusCode::NOT_FOUND, NO_QUESTION))
                 }
             }
-            _ => Err(refused_method("GET, HEAD, POST")),
+            _ => refused_method("GET, HEAD, POST"),
         }
     }
 
@@ -135,7 +135,7 @@ impl ApprovalRoute {
         if host.is_some() && host == own && parts.uri.authority().is_none() {
             return Ok(());
         }
-        Err(refused((StatusCode::FORBIDDEN, "Forbidden\n")))
+        refused((StatusCode::FORBIDDEN, "Forbidden\n"))
     }
 
     /// Refuses an answer that a page of another origin, a form or a link could send, also where a
@@ -148,11 +148,11 @@ impl ApprovalRoute {
             || only(headers, &SEC_FETCH_SITE) == Some("same-origin");
         if !(is_own && is_same_site) {
             let why = "Only the page of this server can answer.\n";
-            return Err(refused((StatusCode::FORBIDDEN, why)));
+            return refused((StatusCode::FORBIDDEN, why));
         }
         if only(headers, &header::CONTENT_TYPE) != Some("application/json") {
             let why = "An answer is JSON.\n";
-            return Err(refused((StatusCode::UNSUPPORTED_MEDIA_TYPE, why)));
+            return refused((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ impl ApprovalRoute {
         match (&self.allowed, &self.admission) {
             (_, Some(admission)) => admission.approver(parts).await,
             (None, None) => Ok("local".into()),
-            (Some(_), None) => Err(refused((StatusCode::UNAUTHORIZED, "Nobody may agree.\n"))),
+            (Some(_), None) => refused((StatusCode::UNAUTHORIZED, "Nobody may agree.\n")),
         }
     }
 }
@@ -177,5 +177,5 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
 /// What became of a question, or a refusal, because the state of the replicas is away.
 fn known<T>(known: Result<T, StateUnavailable>) -> Result<T, Box<Response>> {
     let why = "The state that replicas share cannot be used at the moment, so that no answer is valid. Try again.\n";
-    known.map_err(|StateUnavailable| refused((StatusCode::SERVICE_UNAVAILABLE, why)))
+    known.or_else(|StateUnavailable| refused((StatusCode::SERVICE_UNAVAILABLE, why)))
 }
