@@ -30,7 +30,7 @@ mod problems;
 pub(crate) mod process;
 pub(crate) mod saved_files;
 #[cfg(test)]
-mod schema_tests;
+pub(crate) mod schema_tests;
 pub(crate) mod settings;
 mod several;
 pub(crate) mod tables;

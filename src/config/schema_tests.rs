@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::clients::ScopeSettings;
 use super::clients::access_rules::AccessSchema;
-use super::file::{FILE_ONLY, FileSettings};
+use super::file::{FILE_ONLY, FileSettings, read_yaml};
 use super::overrides::OverridesSchema;
 use super::settings::CommonSettings;
 use super::several::NamedSettings;
@@ -29,7 +29,8 @@ fn apis() -> Value {
         .collect();
     json!({
         "properties": { "apis": {
-            "description": "Several APIs, each by its name. The settings of one of them are under its name; there is no inheritance. Only in the configuration file.",
+            "description": "Several APIs in place of `spec`, each by its name, with its settings; there is no inheritance. What concerns the process stays at the top, and so do the settings that hold for all of them: mock, max_result_tokens, tools, client and max_list_tokens (docs/guides/several-apis.md). Only in the configuration file.",
+            "examples": [{ "pets": { "spec": "petstore.yaml" }, "bills": { "spec": "bills.yaml", "tool_prefix": "b_" } }],
             "type": "object",
             "minProperties": 1,
             "propertyNames": { "pattern": "^[a-z][a-z0-9_-]{0,31}$", "not": { "const": "readonly" } },
@@ -96,8 +97,21 @@ fn remove_empty_defaults(schema: &mut Value) {
     }
 }
 
-#[test]
-fn the_published_schema_is_fresh() {
+/// Examples of structured values are declared as YAML.
+fn read_examples(schema: &mut Value) {
+    for property in schema.as_object_mut().unwrap().values_mut() {
+        let is_text = property["type"] == "string";
+        let examples = property.get_mut("examples").and_then(Value::as_array_mut);
+        for example in examples.into_iter().flatten() {
+            if let (Some(text), false) = (example.as_str(), is_text) {
+                *example = read_yaml(text).unwrap();
+            }
+        }
+    }
+}
+
+/// The schema of the configuration file, with what its declarations say of each key.
+pub(crate) fn published_schema() -> Value {
     let mut schema = serde_json::to_value(schemars::schema_for!(FileSettings)).unwrap();
     let overrides = serde_json::to_value(schemars::schema_for!(OverridesSchema)).unwrap();
     let access = serde_json::to_value(schemars::schema_for!(AccessSchema)).unwrap();
@@ -125,6 +139,13 @@ fn the_published_schema_is_fresh() {
             property["maximum"] = number(range.max);
         }
     }
+    read_examples(&mut schema["properties"]);
+    schema
+}
+
+#[test]
+fn the_published_schema_is_fresh() {
+    let schema = published_schema();
     let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/schema.json");
     if std::env::var_os("UPDATE").is_some() {

@@ -53,6 +53,7 @@ pub(crate) struct ApiSettings {
 
     /// The URL that requests go to, instead of the servers that the document names
     #[arg(long, value_name = "URL", help_heading = "Upstream")]
+    #[cfg_attr(test, schemars(example = &"https://api.example/v1"))]
     pub base_url: Option<String>,
 
     /// The document's server that is called: its number from 1, or its URL as the document writes
@@ -150,12 +151,27 @@ pub(crate) struct ApiSettings {
     #[serde(skip)]
     pub rules: FileRules,
 
-    /// The introduction, which only the configuration file can have.
+    /// The introduction of the server to clients and people; what is left out comes from the document
+    /// (docs/reference/about.md). Only in the configuration file.
     #[arg(skip)]
+    #[cfg_attr(
+        test,
+        schemars(
+            example = &"{ title: Orders, instructions: Ask for the number of the order first. }"
+        )
+    )]
     pub about: AboutSettings,
 
-    /// The tenants to whose base URLs calls go, which only the configuration file can have.
+    /// Several tenants of the API, each with a base URL and credentials of its own; a client that is
+    /// none of them is refused (docs/guides/tenants.md). Only over HTTP. Only in the configuration
+    /// file.
     #[arg(skip)]
+    #[cfg_attr(
+        test,
+        schemars(
+            example = &"{ claim: tenant, entries: { acme: { base_url: https://acme.example/v1, auth: { apiKey: { env: ACME_KEY } } } } }"
+        )
+    )]
     pub tenants: Option<TenantSettings>,
 
     /// Offer only operations that match: [operation:|tag:|method:|path:]GLOB (repeatable)

@@ -43,18 +43,23 @@ pub(crate) fn print_completions(command: &CompletionsCommand) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
+#[cfg(test)]
+mod example_file_tests;
+
 /// The pages of the book that are made from the command line: the settings, and the commands.
 /// `UPDATE=1` writes them.
 #[cfg(test)]
 mod tests {
+    use clap::builder::PossibleValue;
     use clap::{Arg, Command, CommandFactory as _};
 
+    use super::example_file_tests::{structured_key, structured_keys};
     use crate::cli::{Cli, whole_command};
     use crate::config::settings::is_key_alone;
     use crate::config::tables::RANGES;
 
     /// The pages of settings: the file, the title, and the sections of `--help` that each has.
-    const PAGES: [(&str, &str, &[&str]); 4] = [
+    pub(super) const PAGES: [(&str, &str, &[&str]); 4] = [
         (
             "settings-api",
             "Settings of the API",
@@ -101,7 +106,7 @@ mod tests {
         );
     }
 
-    fn is_switch(argument: &Arg) -> bool {
+    pub(super) fn is_switch(argument: &Arg) -> bool {
         !argument.get_action().takes_values()
             || argument
                 .get_value_names()
@@ -117,7 +122,7 @@ mod tests {
         }
     }
 
-    fn meaning_of(argument: &Arg) -> String {
+    pub(super) fn meaning_of(argument: &Arg) -> String {
         let text = argument
             .get_help()
             .map(ToString::to_string)
@@ -125,7 +130,7 @@ mod tests {
         text.trim_end_matches('.').replace('<', "&lt;")
     }
 
-    fn section_of(argument: &Arg) -> Option<&str> {
+    pub(super) fn section_of(argument: &Arg) -> Option<&str> {
         if argument.get_id() == "config" {
             return Some("Configuration file");
         }
@@ -150,33 +155,51 @@ mod tests {
                 format!("Variable `{variable}`{key}"),
             )
         };
-        let range = RANGES
-            .iter()
-            .find(|range| range.key == key)
-            .map(|range| format!(" It must be {range}."));
         let mut part = format!(
             "`{}`\n:   {}.{}  \n    {places}\n\n",
             title.trim(),
             meaning_of(argument),
-            range.unwrap_or_default()
+            range_of(key)
         );
-        // A flag that is refused takes any value.
-        let choices = Cli::command()
-            .find_subcommand("serve")
-            .and_then(|serve| serve.get_arguments().find(|one| one.get_id() == key))
-            .map(Arg::get_possible_values)
-            .unwrap_or_default();
-        if !is_switch(argument) && !choices.is_empty() {
-            for choice in choices {
-                let about = choice
-                    .get_help()
-                    .map(ToString::to_string)
-                    .unwrap_or_default();
-                part.push_str(&format!("    - `{}`: {about}\n", choice.get_name()));
-            }
+        let choices = choices_of(argument);
+        for (choice, about) in &choices {
+            part.push_str(&format!("    - `{choice}`: {about}\n"));
+        }
+        if !choices.is_empty() {
             part.push('\n');
         }
         Some(part)
+    }
+
+    /// The sentence about the numbers that a setting may have.
+    pub(super) fn range_of(key: &str) -> String {
+        let range = RANGES.iter().find(|range| range.key == key);
+        range
+            .map(|range| format!(" It must be {range}."))
+            .unwrap_or_default()
+    }
+
+    /// The words that a setting takes, each with its meaning.
+    pub(super) fn choices_of(argument: &Arg) -> Vec<(String, String)> {
+        // A flag that is refused takes any value.
+        let declared = Cli::command();
+        let declared = declared.find_subcommand("serve").and_then(|serve| {
+            serve
+                .get_arguments()
+                .find(|one| one.get_id() == argument.get_id())
+        });
+        let choices = declared.filter(|one| !is_switch(one));
+        let choices = choices.map(Arg::get_possible_values).unwrap_or_default();
+        let about = |choice: &PossibleValue| choice.get_help().map(ToString::to_string);
+        choices
+            .iter()
+            .map(|choice| {
+                (
+                    choice.get_name().to_owned(),
+                    about(choice).unwrap_or_default(),
+                )
+            })
+            .collect()
     }
 
     fn settings_page(title: &str, sections: &[&str]) -> String {
@@ -191,6 +214,7 @@ mod tests {
                 .get_arguments()
                 .filter(|argument| section_of(argument) == Some(section));
             page.extend(of_section.filter_map(setting));
+            page.extend(structured_keys(section).map(structured_key));
         }
         page.trim_end().to_owned() + "\n"
     }

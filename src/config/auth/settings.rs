@@ -26,9 +26,12 @@ use crate::spec::operation::server;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct CredentialSettings {
-    /// Credentials by the name of the document's security scheme, each by reference. Only in the
-    /// configuration file; variables named `OPENAPI_MCP_AUTH_SCHEME` count as well.
+    /// Credentials by the name of the document's security scheme. Each secret is a reference,
+    /// `{ env: NAME }` or `{ file: PATH }` (docs/reference/credentials.md). Without this key,
+    /// credentials come from variables named `OPENAPI_MCP_AUTH_` and the scheme's name in upper snake
+    /// case. Only in the configuration file.
     #[arg(skip)]
+    #[cfg_attr(test, schemars(example = &"{ apiKey: { env: PETSTORE_KEY } }"))]
     pub auth: BTreeMap<String, SchemeSettings>,
 
     /// An origin besides the API's own that headers and credentials may be sent to, as in

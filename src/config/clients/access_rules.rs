@@ -16,8 +16,12 @@ use crate::spec::operation::rules::AccessDemand;
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its shape counts")]
 pub(crate) struct AccessSchema {
-    /// Rules of what callers need for the operations that match; all that match must be met. Only
-    /// in the configuration file.
+    /// Rules of what callers need for the operations that match; all that match must be met
+    /// (docs/guides/access.md). An operation whose claims a caller does not have does not exist for
+    /// it. Only in the configuration file.
+    #[schemars(
+        example = &"[{ match: { tag: admin }, scopes: [admin], claims: { groups: [ops, sre] } }]"
+    )]
     access: Option<Vec<AccessKeys>>,
 }
 

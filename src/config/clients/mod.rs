@@ -45,16 +45,25 @@ pub(crate) struct AccessSettings {
         help_heading = "Authentication", value_parser = crate::config::paths::utf8_path)]
     pub auth_token_file: Vec<PathBuf>,
 
-    /// Static tokens with a name and their own share of the tools. Only in the configuration file.
+    /// Tokens with a name, which logs show and limits count by, and their own share of the tools
+    /// (docs/guides/access.md). Only in the configuration file.
     #[arg(skip)]
+    #[cfg_attr(
+        test,
+        schemars(
+            example = &"[{ name: nightly-report, env: REPORT_TOKEN, tool_include: [\"tag:reports\"], read_only: true }]"
+        )
+    )]
     pub auth_tokens: Vec<NamedTokenSettings>,
 
     /// The URL that clients use for /mcp, if it differs from that of --bind
     #[arg(long, value_name = "URL", help_heading = "HTTP")]
+    #[cfg_attr(test, schemars(example = &"https://mcp.example/mcp"))]
     pub public_url: Option<String>,
 
     /// Accept HTTP clients with access tokens (JWT) of this OAuth 2.1 issuer
     #[arg(long, value_name = "URL", help_heading = "Authentication")]
+    #[cfg_attr(test, schemars(example = &"https://login.example/tenant"))]
     pub oauth_issuer: Option<String>,
 
     /// The audience that tokens must name (repeatable: any of them) [default: the public URL]
@@ -66,7 +75,7 @@ pub(crate) struct AccessSettings {
     )]
     pub oauth_audience: Vec<String>,
 
-    /// The URL of the issuer's keys [default: the one in its metadata]
+    /// The URL of the issuer's keys, as in `https://login.example/tenant/keys` [default: the one in its metadata]
     #[arg(long, hide = true, value_name = "URL", help_heading = "Authentication")]
     pub oauth_jwks_url: Option<String>,
 
@@ -291,7 +300,8 @@ pub(crate) fn client_limits(settings: &AccessSettings) -> Limits {
     reason = "they are the names of the settings"
 )]
 pub(crate) struct IntrospectionSettings {
-    /// The issuer's introspection endpoint (RFC 7662) for tokens that are not JWTs
+    /// The issuer's introspection endpoint (RFC 7662) for tokens that are not JWTs, as in
+    /// `https://login.example/tenant/introspect`
     #[arg(long, hide = true, value_name = "URL", help_heading = "Authentication")]
     pub oauth_introspection_url: Option<String>,
 
@@ -432,7 +442,7 @@ pub(crate) struct HttpSettings {
     /// The text that OpenAI gives to verify the domain of an app; it is answered at
     /// `/.well-known/openai-apps-challenge` without a token. Only in the configuration file.
     #[arg(skip)]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(example = &"abc123"))]
     pub openai_apps_challenge: Option<String>,
 
     /// Headers that are forwarded from a client's request to the API.

@@ -33,7 +33,11 @@ const MATCH_KEYS: [(&str, PatternField); 4] = [
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its shape counts")]
 pub(crate) struct OverridesSchema {
-    /// Rules for the operations that match, applied in order. Only in the configuration file.
+    /// Rules for the operations that match, applied in order: a later rule overrides an earlier one,
+    /// field by field (docs/reference/overrides.md). Only in the configuration file.
+    #[schemars(
+        example = &"[{ match: { method: POST, path: /**/search }, annotations: { readOnlyHint: true } }]"
+    )]
     overrides: Option<Vec<OverrideSchema>>,
 }
 
