@@ -266,7 +266,7 @@ pub(crate) fn offer_pages(
 ) -> Vec<Diagnostic> {
     let (mut by_setting, mut by_rules) = ((0, options.collect_pages > 0), (0, false));
     for candidate in offered {
-        let (setting, most) = match candidate.decision.said.collect_pages {
+        let (setting, most) = match candidate.decision.said.keys.collect_pages {
             Some(most) => (&mut by_rules, most),
             None => (&mut by_setting, options.collect_pages),
         };

@@ -9,7 +9,7 @@ use crate::annotate::{Hint, Hints};
 use crate::api::BoundTool;
 use crate::json::JsonObject;
 use crate::mcp::page_tools::describe_tool;
-use crate::spec::operation::rules::{OperationRules, WaitRule};
+use crate::spec::operation::rules::OperationRules;
 use crate::text::{counted, one_line};
 use crate::transport::http::page::page_as_file;
 
@@ -259,50 +259,18 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
             origins.join(", ")
         );
     }
-    if rules.takes_any_body {
+    if rules.takes_any_body() {
         let _ = writeln!(out, "  validate · lenient");
     }
     if rules.max_pages > 0 {
         let _ = writeln!(out, "  collect_pages · {}", rules.max_pages);
     }
     if let Some(rule) = &rules.response {
-        let keys = [
-            ("fields", !rule.fields.is_empty()),
-            ("drop", !rule.drop.is_empty()),
-            ("jq", rule.jq.is_some()),
-            ("max_items", rule.max_items.is_some()),
-            ("max_tokens", rule.max_tokens.is_some()),
-            ("file", rule.file == Some(true)),
-        ];
-        let keys = keys.into_iter().filter(|(_, is_set)| *is_set);
-        let masks = rule.mask_names();
-        let masks = (!masks.is_empty()).then(|| format!("mask ({masks})"));
-        let keys: Vec<String> = keys.map(|(key, _)| key.to_owned()).chain(masks).collect();
-        let _ = writeln!(out, "  response · {}", keys.join(", "));
+        let _ = writeln!(out, "  response · {}", rule.keys_in_words());
     }
     if let Some(rule) = &rules.wait {
-        let _ = writeln!(out, "  wait · {}", explain_wait(rule));
+        let _ = writeln!(out, "  wait · {}", rule.keys_in_words());
     }
-}
-
-/// The keys of a rule for waiting.
-fn explain_wait(rule: &WaitRule) -> String {
-    let WaitRule::Wait(settings) = rule else {
-        return "false".to_owned();
-    };
-    let keys = [
-        ("status", settings.status.is_some()),
-        ("done", settings.done.is_some()),
-        ("failed", settings.failed.is_some()),
-        ("result", settings.result.is_some()),
-        ("interval", settings.interval.is_some()),
-    ];
-    let keys: Vec<&str> = keys
-        .into_iter()
-        .filter(|(_, is_set)| *is_set)
-        .map(|(key, _)| key)
-        .collect();
-    keys.join(", ")
 }
 
 /// The tools as a JSON array: each as clients get it, with its operation and the source of each

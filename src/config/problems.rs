@@ -319,6 +319,20 @@ pub(crate) fn can_be_read<T: DeserializeOwned>(
     read_all::<T>(path, value, disclosure, problems).is_some() && problems.len() == before
 }
 
+/// The keys of a type that knows no others: serde names them all to whoever gives another one.
+pub(crate) fn key_names<T: DeserializeOwned>() -> Vec<String> {
+    let unknown = Map::from_iter([(String::new(), Value::Null)]);
+    let message = serde_json::from_value::<T>(Value::Object(unknown)).err();
+    let message = message.map(|error| error.to_string()).unwrap_or_default();
+    known_keys(&message).map(str::to_owned).collect()
+}
+
+/// The names in "unknown field `x`, expected one of `env`, `file`, …".
+fn known_keys(message: &str) -> impl Iterator<Item = &str> {
+    let known = message.rsplit_once(", expected ").unwrap_or_default().1;
+    known.split('`').skip(1).step_by(2)
+}
+
 fn step_of(segment: &Segment) -> Option<PathStep> {
     match segment {
         Segment::Map { key } | Segment::Enum { variant: key } => Some(PathStep::Key(key.clone())),
@@ -372,11 +386,9 @@ fn report(
 ) {
     let message = error.to_string();
     match steps.last() {
-        // serde names all keys: "unknown field `x`, expected one of `env`, `file`, …".
         Some(PathStep::Key(key)) if message.starts_with("unknown field ") => {
             let parent = place.strip_suffix(&join_path("", key)).unwrap_or(place);
-            let known = message.rsplit_once(", expected ").unwrap_or_default().1;
-            let known = known.split('`').skip(1).step_by(2);
+            let known = known_keys(&message);
             problems.push_unknown_key(parent.trim_end_matches('.'), key, known);
         }
         _ if message.contains("expected ") || message == "invalid number" => {

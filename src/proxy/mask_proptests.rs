@@ -18,7 +18,9 @@ use crate::spec::mask::{Mask, has_masked};
 type Masked = (String, String);
 
 static MASKS: LazyLock<Vec<Mask>> = LazyLock::new(|| {
-    let known = Mask::KNOWN.into_iter().filter_map(Mask::known);
+    let known = ["email", "card", "iban", "jwt"]
+        .into_iter()
+        .map(|name| serde_json::from_value(name.into()).unwrap());
     let own = Mask::of_pattern("order", "ORD-[0-9]{8}");
     known.chain(own).collect()
 });

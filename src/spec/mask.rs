@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use memchr::memmem;
 use regex::Regex;
+use serde::Deserialize;
 
 /// Number of times that a text is searched: without a match, another one may begin.
 const MAX_PASSES: usize = 8;
@@ -18,11 +19,57 @@ const EMAIL: &str = r"\w[\w.+%'-]*@(?:[\w-]+\.)+\p{L}[\w-]+";
 const JWT: &str = r"eyJ[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*){2}(?:(?:\.[A-Za-z0-9_-]*){2})?";
 
 /// A kind of value that no result shows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "MaskKeys")]
 pub struct Mask {
     /// The name that replaces a value, in brackets.
     pub name: Arc<str>,
     values: MaskedValues,
+}
+
+/// A mask as a rule names it.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(
+    untagged,
+    expecting = "expected email, card, iban, jwt, or a mapping such as { name: order, pattern: \"ORD-[0-9]{8}\" }"
+)]
+pub(crate) enum MaskKeys {
+    Known(KnownMask),
+    Own(OwnMask),
+}
+
+/// A mask that needs no pattern.
+#[derive(Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum KnownMask {
+    Email,
+    Card,
+    Iban,
+    Jwt,
+}
+
+/// A mask with a pattern.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnMask {
+    /// The name that replaces a match, in brackets
+    name: String,
+    /// A regular expression, without look-around and back-references
+    pattern: String,
+}
+
+impl TryFrom<MaskKeys> for Mask {
+    type Error = String;
+
+    fn try_from(keys: MaskKeys) -> Result<Self, String> {
+        match keys {
+            MaskKeys::Known(known) => Self::known(known),
+            MaskKeys::Own(own) => Self::of_pattern(&own.name, &own.pattern),
+        }
+    }
 }
 
 /// Values of one kind.
@@ -49,21 +96,19 @@ impl PartialEq for Mask {
 impl Eq for Mask {}
 
 impl Mask {
-    /// The names of masks that need no pattern.
-    pub const KNOWN: [&str; 4] = ["email", "card", "iban", "jwt"];
-
-    /// Returns the mask of that name that needs no pattern.
-    #[must_use]
-    pub fn known(name: &str) -> Option<Self> {
-        let values = match name {
-            "card" => MaskedValues::Card,
-            "iban" => MaskedValues::Iban,
-            "email" => MaskedValues::Pattern(Regex::new(EMAIL).ok()?),
-            "jwt" => MaskedValues::Pattern(Regex::new(JWT).ok()?),
-            _ => return None,
+    /// Makes a mask that needs no pattern.
+    pub(crate) fn known(kind: KnownMask) -> Result<Self, String> {
+        let pattern = |text| Regex::new(text).map(MaskedValues::Pattern);
+        let (name, values) = match kind {
+            KnownMask::Card => ("card", Ok(MaskedValues::Card)),
+            KnownMask::Iban => ("iban", Ok(MaskedValues::Iban)),
+            KnownMask::Email => ("email", pattern(EMAIL)),
+            KnownMask::Jwt => ("jwt", pattern(JWT)),
         };
-        let name = name.into();
-        Some(Self { name, values })
+        Ok(Self {
+            name: name.into(),
+            values: values.map_err(|error| error.to_string())?,
+        })
     }
 
     /// Makes a mask of a pattern.
@@ -301,7 +346,9 @@ mod tests {
 
     #[test]
     fn values_are_masked_and_what_looks_like_them_stays() {
-        let masks: Vec<Mask> = Mask::KNOWN.into_iter().filter_map(Mask::known).collect();
+        let masks: Vec<Mask> = ["email", "card", "iban", "jwt"]
+            .map(|name| serde_json::from_value(name.into()).unwrap())
+            .into();
         for (text, clean) in [
             ("ann@example.org, o'brien+x@a-b.co.uk.", "[email], [email]."),
             ("jörg@müller.de", "[email]"),

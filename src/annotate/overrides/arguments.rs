@@ -9,7 +9,7 @@ use http::Method;
 use super::ruled_schema::RuledSchema;
 use crate::annotate::layers::Layers;
 use crate::spec::operation::request_body::{BODY, BodySchema, CHOICE, MediaType};
-use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, FixedParameter};
+use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, FixedParameter, Validation};
 use crate::spec::{Location, MediaKind, Operation, argument_names};
 
 /// Faults of rules for arguments. A rule for an argument that no operation has would otherwise be
@@ -83,9 +83,9 @@ pub(crate) fn rule_arguments(
             .iter()
             .filter(|rule| rule.matches([own, given], operation))
         {
-            match rule.says.takes_any_body {
-                Some(true) => lenient = Some(rule.name.as_str()),
-                Some(false) => lenient = None,
+            match rule.says.keys.validate {
+                Some(Validation::Lenient) => lenient = Some(rule.name.as_str()),
+                Some(Validation::Strict) => lenient = None,
                 None => {}
             }
             for later in &rule.says.arguments {

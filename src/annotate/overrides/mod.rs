@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::annotate::annotations::Hint;
 use crate::annotate::descriptions::DescriptionDetail;
 use crate::spec::operation::response_rule::ResponseRule;
-use crate::spec::operation::rules::{ArgumentRule, WaitRule};
+use crate::spec::operation::rules::{ArgumentRule, CallKeys, WaitRule};
 use crate::spec::{Diagnostic, Location, Operation};
 use crate::text;
 
@@ -35,9 +35,9 @@ pub struct Override {
     pub keywords: Option<Vec<String>>,
     /// `annotations.title`, if there is to be one beside the title of the tool.
     pub annotations_title: Option<String>,
-    /// The path parameters whose values may hold slashes. Only a rule of the configuration says so,
-    /// and [`Self::read`] does not read it: a document must not widen what a call can reach.
-    pub slashes: Vec<String>,
+    /// Settings for calls. Only a rule of the configuration has them, and [`Self::read`] does not
+    /// read them: a document must not widen what a call can reach.
+    pub keys: CallKeys,
     /// Detail of the description, by rules of the configuration alone.
     pub describe: Option<DescriptionDetail>,
     /// Settings for arguments, by rules of the configuration alone.
@@ -47,11 +47,6 @@ pub struct Override {
     /// Settings for operations that are done after their first reply, by rules of the configuration
     /// alone.
     pub wait: Option<WaitRule>,
-    /// True if a body that does not fit its schema is sent nevertheless, by rules of the
-    /// configuration alone.
-    pub takes_any_body: Option<bool>,
-    /// Number of pages that a call may collect, by rules of the configuration alone.
-    pub(crate) collect_pages: Option<usize>,
     /// The hints that are set.
     pub hints: Vec<(Hint, bool)>,
 }
@@ -215,10 +210,8 @@ impl Override {
         over(&mut self.keywords, stronger.keywords);
         over(&mut self.annotations_title, stronger.annotations_title);
         over(&mut self.describe, stronger.describe);
-        over(&mut self.takes_any_body, stronger.takes_any_body);
         over(&mut self.wait, stronger.wait);
-        over(&mut self.collect_pages, stronger.collect_pages);
-        self.slashes.extend(stronger.slashes);
+        self.keys.take(stronger.keys);
         self.response.take(stronger.response);
         self.hints.extend(stronger.hints);
     }
@@ -232,7 +225,7 @@ pub(crate) fn allow_slashes<'s>(
 ) -> Vec<Diagnostic> {
     let mut is_known: BTreeMap<&str, bool> = BTreeMap::new();
     for (operation, said) in operations.iter_mut().zip(said) {
-        for name in &said.slashes {
+        for name in &said.keys.slashes {
             let found = operation
                 .parameters
                 .iter_mut()

@@ -7,11 +7,10 @@ use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
 
 use crate::config::headers::read_client_header;
-use crate::config::overrides::Validation;
 use crate::config::problems::{Disclosure, Problems, join_path, read_all};
 use crate::config::values::check_claim;
 use crate::spec::Location;
-use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
+use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, Validation, ValueSource};
 use crate::spec::pointer::unescaped_token;
 use crate::text;
 

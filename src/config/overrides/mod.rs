@@ -3,19 +3,18 @@
 
 use http::HeaderMap;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::annotate::names::is_sayable;
 use crate::annotate::overrides::{ExpectedType, OverrideProblem, OverrideProblemKind};
 use crate::annotate::selection::PatternField;
 use crate::annotate::{DescriptionDetail, Override, Pattern, Rule};
-use crate::config::problems::{Disclosure, Problems, join_path, read_all};
+use crate::config::problems::{Disclosure, Problems, join_path, key_names, read_all};
 use crate::config::transport::Transport;
 use crate::credentials::forward::Forwarding;
 use crate::spec::Location;
-use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, ValueSource};
-use crate::spec::paging::MAX_COLLECTED_PAGES;
+use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, CallKeys, ValueSource};
 
 mod arguments;
 mod response;
@@ -65,74 +64,28 @@ struct OverrideSchema {
     keywords: Option<Vec<String>>,
     #[schemars(flatten)]
     own: RuleKeys,
+    #[schemars(flatten)]
+    of_calls: CallKeys,
     /// Settings for arguments: a parameter as `path:NAME`, `query:NAME`, `header:NAME` or
     /// `cookie:NAME`, a property of the body as a JSON Pointer
     arguments: Option<std::collections::BTreeMap<String, arguments::ArgumentKeys>>,
     /// The parts of a reply that are returned
-    response: Option<response::ResponseSchema>,
+    response: Option<crate::spec::operation::response_rule::ResponseRule>,
     /// The way to wait until an operation is done; `false` never waits
     wait: Option<wait::WaitSchema>,
     /// Its hints; a hint that is not mentioned stays as it is
     annotations: Option<AnnotationsSchema>,
 }
 
-/// Keys of a rule that no document may have, without those that hold a mapping.
+/// Keys of a rule that are about the rule, and about the list of tools.
 #[derive(Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 struct RuleKeys {
     /// True if the rule may match no operation; without it, that is an error
     optional: Option<bool>,
-    /// Path parameters whose values may hold slashes
-    #[serde(deserialize_with = "read_slashes")]
-    slashes: Vec<String>,
     /// Detail of its description
     describe: Option<DescriptionDetail>,
-    /// Treatment of a body that does not fit its schema: refused (strict), or sent with a note
-    /// (lenient)
-    validate: Option<Validation>,
-    /// Number of pages that a call may collect, at most 100; 0 offers no argument for it
-    #[serde(deserialize_with = "read_pages")]
-    collect_pages: Option<usize>,
-}
-
-/// The names of the keys of [`RuleKeys`].
-const RULE_KEYS: [&str; 5] = [
-    "optional",
-    "slashes",
-    "describe",
-    "validate",
-    "collect_pages",
-];
-
-/// Treatment of a value that does not fit its schema.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-enum Validation {
-    Strict,
-    Lenient,
-}
-
-fn read_slashes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let names = Vec::<String>::deserialize(deserializer)?;
-    if names.iter().any(String::is_empty) {
-        let expected = "expected a list of names of path parameters, as in [name]";
-        return Err(D::Error::custom(expected));
-    }
-    Ok(names)
-}
-
-fn read_pages<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
-    let pages = usize::deserialize(deserializer).ok();
-    pages
-        .filter(|pages| *pages <= MAX_COLLECTED_PAGES)
-        .map(Some)
-        .ok_or_else(|| {
-            D::Error::custom(format!(
-                "expected a whole number from 0 to {MAX_COLLECTED_PAGES}"
-            ))
-        })
 }
 
 #[cfg(test)]
@@ -272,11 +225,8 @@ fn read_rule(path: &str, value: &Value, problems: &mut Problems) -> Option<Rule>
         .remove("match")
         .map(|value| read_match(path, &value, problems))
         .unwrap_or_default();
-    let own = RULE_KEYS
-        .iter()
-        .filter_map(|key| said.shift_remove_entry(*key));
-    let own = Value::Object(own.collect());
-    let own: RuleKeys = read_all(path, &own, Disclosure::Shown, problems).unwrap_or_default();
+    let own: RuleKeys = take_keys(path, &mut said, problems);
+    let of_calls: CallKeys = take_keys(path, &mut said, problems);
     let optional = own.optional.unwrap_or_default();
     let arguments = said.remove("arguments");
     let arguments = arguments
@@ -289,11 +239,9 @@ fn read_rule(path: &str, value: &Value, problems: &mut Problems) -> Option<Rule>
         .remove("wait")
         .and_then(|value| wait::read_wait(path, &value, problems));
     let mut says = read_said(path, said, problems);
-    says.slashes = own.slashes;
-    says.slashes.extend(arguments.slashes);
+    says.keys = of_calls;
+    says.keys.slashes.extend(arguments.slashes);
     says.describe = own.describe;
-    says.takes_any_body = own.validate.map(|how| how == Validation::Lenient);
-    says.collect_pages = own.collect_pages;
     says.arguments = arguments.rules;
     says.response = response.unwrap_or_default();
     says.wait = wait;
@@ -304,6 +252,18 @@ fn read_rule(path: &str, value: &Value, problems: &mut Problems) -> Option<Rule>
         matches,
         says,
     })
+}
+
+/// Takes the keys of a type out of a rule, and reads them.
+fn take_keys<T: DeserializeOwned + Default>(
+    path: &str,
+    said: &mut Map<String, Value>,
+    problems: &mut Problems,
+) -> T {
+    let names = key_names::<T>();
+    let own = names.iter().filter_map(|key| said.shift_remove_entry(key));
+    let own = Value::Object(own.collect());
+    read_all(path, &own, Disclosure::Shown, problems).unwrap_or_default()
 }
 
 fn read_said(path: &str, said: Map<String, Value>, problems: &mut Problems) -> Override {
@@ -319,8 +279,10 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut Problems) -> O
             }
             OverrideProblemKind::UnknownKey(None) => {
                 let key = keys.last().map(String::as_str).unwrap_or_default();
-                let known = ["match", "arguments", "response", "wait"].into_iter();
-                problems.push_unknown_key(path, key, known.chain(RULE_KEYS));
+                let known = [key_names::<RuleKeys>(), key_names::<CallKeys>()].concat();
+                let known = known.iter().map(String::as_str);
+                let parts = ["match", "arguments", "response", "wait"];
+                problems.push_unknown_key(path, key, known.chain(parts));
             }
             OverrideProblemKind::WrongType { found, expected } => {
                 let expected = match expected {

@@ -98,7 +98,7 @@ impl ArgumentChecks {
             return Ok(CheckedArguments::unchecked(JsonObject::new()));
         };
         if let Some(checked) = operation
-            .filter(|operation| operation.rules.takes_any_body)
+            .filter(|operation| operation.rules.takes_any_body())
             .and_then(|_| self.check_all_but_body(&given, empty))
         {
             return Ok(checked);

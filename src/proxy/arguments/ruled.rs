@@ -155,7 +155,7 @@ impl ArgumentRules {
                 schema,
                 names,
                 validator: OnceLock::new(),
-                takes_any_body: operation.rules.takes_any_body,
+                takes_any_body: operation.rules.takes_any_body(),
                 parameters,
                 lenient: LenientPlaces::new(lenient_paths(&ruled, true)),
                 lenient_in_document: LenientPlaces::new(lenient_paths(&ruled, false)),

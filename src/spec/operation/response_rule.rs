@@ -1,27 +1,118 @@
 //! The operator's settings for the replies of an operation: the parts that a model gets, and their
 //! form.
 
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeInclusive;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
+
 use crate::spec::mask::Mask;
 use crate::spec::pointer::unescaped_token;
 
 /// Settings for replies. Parts without a setting stay as the API sends them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a mapping such as { fields: [id, name] }"
+)]
 pub struct ResponseRule {
-    /// The only fields that are returned; empty if all are.
+    /// The only fields that are given: names of members, or JSON Pointers with `*` and `**`
+    #[serde(deserialize_with = "read_patterns")]
+    #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
     pub fields: Vec<FieldPattern>,
-    /// Fields that are never given.
+    /// Fields that are never given, not even in errors: names of members at any depth, or JSON
+    /// Pointers with `*` and `**`
+    #[serde(deserialize_with = "read_patterns_at_any_depth")]
+    #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
     pub drop: Vec<FieldPattern>,
-    /// A jq program that makes the reply anew.
+    /// A jq program that makes the reply anew
+    #[serde(deserialize_with = "read_program")]
     pub jq: Option<String>,
-    /// Number of items of a list that are returned.
+    /// Number of items of a list that are returned
+    #[serde(deserialize_with = "read_count::<1, _>")]
     pub max_items: Option<usize>,
-    /// Approximate number of tokens that a result may take; it can only lower the limit of the
-    /// server.
+    /// Approximate number of tokens that a result may take; it can only lower `max_result_tokens`
+    #[serde(deserialize_with = "read_count::<MIN_TOKENS, _>")]
     pub max_tokens: Option<usize>,
-    /// True if every success becomes a file.
+    /// Give every success as a file, as `save_files` or `file_store` says
     pub file: Option<bool>,
-    /// Kinds of values that no result shows.
+    /// Kinds of values that are replaced by their names wherever a reply holds them, at most 20
+    #[serde(rename = "mask", deserialize_with = "read_masks")]
+    #[cfg_attr(test, schemars(with = "Option<Vec<crate::spec::mask::MaskKeys>>"))]
     pub masks: Vec<Mask>,
+}
+
+/// Results with less room say nothing.
+const MIN_TOKENS: usize = 50;
+/// The number of masks of one rule.
+const MASKS: RangeInclusive<usize> = 1..=20;
+
+/// Reader of a list with a number of elements, which is described in words.
+struct ListReader<T>(RangeInclusive<usize>, &'static str, PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListReader<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.1)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut read = Vec::new();
+        while let Some(element) = list.next_element()? {
+            read.push(element);
+        }
+        if self.0.contains(&read.len()) {
+            Ok(read)
+        } else {
+            Err(A::Error::invalid_length(read.len(), &self))
+        }
+    }
+}
+
+fn read_patterns<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<FieldPattern>, D::Error> {
+    let words = "a list of names or JSON Pointers, as in [id, /user/login]";
+    reader.deserialize_seq(ListReader(1..=usize::MAX, words, PhantomData))
+}
+
+fn read_patterns_at_any_depth<'de, D: Deserializer<'de>>(
+    reader: D,
+) -> Result<Vec<FieldPattern>, D::Error> {
+    let patterns = read_patterns(reader)?.into_iter();
+    Ok(patterns.map(FieldPattern::at_any_depth).collect())
+}
+
+fn read_masks<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<Mask>, D::Error> {
+    let words = "a list of 1 to 20 masks, as in [email, card]";
+    reader.deserialize_seq(ListReader(MASKS, words, PhantomData))
+}
+
+fn read_program<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<String>, D::Error> {
+    let program = String::deserialize(reader).unwrap_or_default();
+    if program.trim().is_empty() {
+        return Err(D::Error::custom("expected a jq program"));
+    }
+    Ok(Some(program))
+}
+
+fn read_count<'de, const LEAST: usize, D: Deserializer<'de>>(
+    reader: D,
+) -> Result<Option<usize>, D::Error> {
+    let count = usize::deserialize(reader).ok();
+    let count = count.filter(|count| *count >= LEAST).map(Some);
+    count.ok_or_else(|| D::Error::custom(format!("expected a whole number of at least {LEAST}")))
+}
+
+impl<'de> Deserialize<'de> for FieldPattern {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(reader).unwrap_or_default();
+        let words = "expected a name, or a JSON Pointer such as /items/*/id that ends in a name";
+        Self::parse(&text).ok_or_else(|| D::Error::custom(words))
+    }
 }
 
 /// Fields of a reply: a JSON Pointer (RFC 6901) in which `*` matches any part of a name and `**`
@@ -74,6 +165,22 @@ impl ResponseRule {
         names.join(", ")
     }
 
+    /// The keys that are set, with the names of what it masks.
+    pub(crate) fn keys_in_words(&self) -> String {
+        let masks = format!("mask ({})", self.mask_names());
+        let keys = [
+            ("fields", !self.fields.is_empty()),
+            ("drop", !self.drop.is_empty()),
+            ("jq", self.jq.is_some()),
+            ("max_items", self.max_items.is_some()),
+            ("max_tokens", self.max_tokens.is_some()),
+            ("file", self.file == Some(true)),
+            (&masks, !self.masks.is_empty()),
+        ];
+        let set = keys.into_iter().filter(|(_, is_set)| *is_set);
+        set.map(|(key, _)| key).collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns true if the rule removes members of replies, so errors must not show them.
     #[must_use]
     pub fn withholds(&self) -> bool {
@@ -82,30 +189,33 @@ impl ResponseRule {
 }
 
 impl FieldPattern {
-    /// Reads a pattern. One without a leading `/` is a member of the reply, or, with
-    /// `at_any_depth`, a member anywhere in it. `None` if it names nothing.
+    /// Reads a pattern. One without a leading `/` is a member of the reply. `None` if it names
+    /// nothing.
     #[must_use]
-    pub fn parse(text: &str, at_any_depth: bool) -> Option<Self> {
-        let (pointer, is_rooted) = match text.strip_prefix('/') {
-            Some(pointer) => (pointer, true),
-            None => (text, false),
-        };
+    pub fn parse(text: &str) -> Option<Self> {
+        let pointer = text.strip_prefix('/').unwrap_or(text);
         let step = |step: &str| match step {
             "**" => FieldStep::AnyDepth,
             name => FieldStep::Name(unescaped_token(name)),
         };
-        let mut steps: Vec<FieldStep> = pointer.split('/').map(step).collect();
+        let steps: Vec<FieldStep> = pointer.split('/').map(step).collect();
         let is_empty = |step: &FieldStep| matches!(step, FieldStep::Name(name) if name.is_empty());
         if steps.iter().any(is_empty) || !matches!(steps.last(), Some(FieldStep::Name(_))) {
             return None;
-        }
-        if at_any_depth && !is_rooted {
-            steps.insert(0, FieldStep::AnyDepth);
         }
         Some(Self {
             text: text.to_owned(),
             steps,
         })
+    }
+
+    /// The same, in which a name without a leading `/` is a member anywhere in the reply.
+    #[must_use]
+    pub fn at_any_depth(mut self) -> Self {
+        if !self.text.starts_with('/') {
+            self.steps.insert(0, FieldStep::AnyDepth);
+        }
+        self
     }
 
     /// The pattern as it was written.
@@ -229,7 +339,7 @@ mod tests {
     fn a_pattern_names_fields_at_its_depth() {
         let patterns: Vec<FieldPattern> = ["/items/*/id", "/**/secret", "/a/b"]
             .iter()
-            .filter_map(|text| FieldPattern::parse(text, false))
+            .filter_map(|text| FieldPattern::parse(text))
             .collect();
         let root = FieldPosition::root(&patterns);
         let is_named = |path: &[&str]| {
@@ -247,7 +357,7 @@ mod tests {
         assert!(is_named(&["items", "0", "id"]) && is_named(&["a", "3", "b"]));
         assert!(!is_named(&["b"]) && !is_named(&["items", "id", "x"]) && !is_named(&["a"]));
         for wrong in ["", "/", "/a/", "/**", "a//b"] {
-            assert_eq!(FieldPattern::parse(wrong, false), None, "{wrong}");
+            assert_eq!(FieldPattern::parse(wrong), None, "{wrong}");
         }
     }
 }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use http::HeaderName;
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
 
 use super::parameter::{Location, Parameter};
 use super::response_rule::ResponseRule;
+use crate::spec::paging::MAX_COLLECTED_PAGES;
 
 /// The argument of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +75,61 @@ pub struct FixedParameter {
     pub source: Option<ValueSource>,
 }
 
+/// Treatment of a value that does not fit its schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Validation {
+    Strict,
+    Lenient,
+}
+
+/// Keys of a rule of `overrides` that are about calls, as they are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct CallKeys {
+    /// Path parameters whose values may hold slashes
+    #[serde(deserialize_with = "read_slashes")]
+    pub slashes: Vec<String>,
+    /// Treatment of a body that does not fit its schema: refused (strict), or sent with a note
+    /// (lenient)
+    pub validate: Option<Validation>,
+    /// Number of pages that a call may collect, at most 100; 0 offers no argument for it
+    #[serde(deserialize_with = "read_pages")]
+    pub collect_pages: Option<usize>,
+}
+
+fn read_slashes<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(reader)?;
+    if names.iter().any(String::is_empty) {
+        let expected = "expected a list of names of path parameters, as in [name]";
+        return Err(D::Error::custom(expected));
+    }
+    Ok(names)
+}
+
+fn read_pages<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<usize>, D::Error> {
+    let pages = usize::deserialize(reader).ok();
+    let pages = pages
+        .filter(|pages| *pages <= MAX_COLLECTED_PAGES)
+        .map(Some);
+    pages.ok_or_else(|| {
+        D::Error::custom(format!(
+            "expected a whole number from 0 to {MAX_COLLECTED_PAGES}"
+        ))
+    })
+}
+
+impl CallKeys {
+    /// Takes what a later rule sets.
+    pub fn take(&mut self, later: Self) {
+        self.slashes.extend(later.slashes);
+        self.validate = later.validate.or(self.validate);
+        self.collect_pages = later.collect_pages.or(self.collect_pages);
+    }
+}
+
 /// The operator's settings for one operation.
 #[derive(Debug, Clone, Default)]
 pub struct OperationRules {
@@ -83,8 +141,8 @@ pub struct OperationRules {
     pub response: Option<ResponseRule>,
     /// Settings for an operation that is done after its first reply.
     pub wait: Option<WaitRule>,
-    /// True if a body that does not fit the document's schema is sent nevertheless.
-    pub takes_any_body: bool,
+    /// Settings for calls.
+    pub keys: CallKeys,
     /// Number of pages that a call may collect; 0 if there is no argument that says so.
     pub(crate) max_pages: usize,
 }
@@ -155,6 +213,32 @@ pub struct FieldValues {
     pub field: String,
     /// The values, which are compared to the letter.
     pub values: Vec<Value>,
+}
+
+impl OperationRules {
+    /// Returns true if a body that does not fit the document's schema is sent nevertheless.
+    #[must_use]
+    pub fn takes_any_body(&self) -> bool {
+        self.keys.validate == Some(Validation::Lenient)
+    }
+}
+
+impl WaitRule {
+    /// The keys that are set.
+    pub(crate) fn keys_in_words(&self) -> String {
+        let Self::Wait(settings) = self else {
+            return "false".to_owned();
+        };
+        let keys = [
+            ("status", settings.status.is_some()),
+            ("done", settings.done.is_some()),
+            ("failed", settings.failed.is_some()),
+            ("result", settings.result.is_some()),
+            ("interval", settings.interval.is_some()),
+        ];
+        let set = keys.into_iter().filter(|(_, is_set)| *is_set);
+        set.map(|(key, _)| key).collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl WaitSettings {
