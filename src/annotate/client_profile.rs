@@ -13,8 +13,18 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 /// A client to shape the tools for. `Generic` suits all that follow the specification.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    ValueEnum,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum KnownClient {
     /// Any client that follows the specification

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::annotations::{Hint, Hints, Reason};
@@ -15,8 +16,9 @@ use crate::spec::operation::rules::AccessDemand;
 use crate::spec::{Diagnostic, Document, Operation};
 
 /// Policy by which hints are derived from an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
     /// The HTTP method, preconditions that the operation requires, and words that say that
@@ -34,8 +36,9 @@ pub enum Policy {
 }
 
 /// Trust in the document's own hints.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum HintTrust {
     /// They can only make a tool look more dangerous, or hide it

@@ -25,8 +25,18 @@ const MAX_SCHEMA_BYTES: usize = 4 << 10;
 const MAX_DESCRIPTION_BYTES: usize = 160;
 
 /// The output schemas that are offered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    clap::ValueEnum,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputSchemas {
     /// Lenient ones while the whole list stays below 1 MiB, else none

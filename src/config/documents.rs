@@ -13,8 +13,7 @@ use crate::outbound::HttpClient;
 use crate::spec::{ExternalReferences, Source, SourceReader};
 
 /// Settings of the document.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(crate) struct DocumentSettings {
     /// The OpenAPI document: a file, an http(s) URL, or - for standard input

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::problems::Problems;
@@ -15,8 +16,7 @@ use crate::transport::http::AccessOptions;
 const DEFAULT_STORE_BYTES: u64 = 4 << 30;
 
 /// Settings of replies that are saved.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct SavedFileSettings {
     /// Over stdio, save replies that are not text and too large for a result to new files in this
@@ -41,8 +41,7 @@ impl SavedFileSettings {
 }
 
 /// Settings of replies to which clients get links.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct FileStoreSettings {
     /// Over HTTP, keep such replies in this folder for 10 minutes, and give clients links to them;

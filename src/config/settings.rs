@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::builder::{BoolishValueParser, OsStringValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::about::AboutSettings;
@@ -26,8 +27,7 @@ use crate::annotate::{
 use crate::mcp::meta_tools::ListMode;
 
 /// Settings that every command takes.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct CommandSettings {
     /// The only API.
@@ -42,8 +42,7 @@ pub(crate) struct CommandSettings {
 }
 
 /// Settings of one API. Nothing but its [`CommonSettings`] is inherited if there are several.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct ApiSettings {
     /// The document.
@@ -53,7 +52,7 @@ pub(crate) struct ApiSettings {
 
     /// The URL that requests go to, instead of the servers that the document names
     #[arg(long, value_name = "URL", help_heading = "Upstream")]
-    #[cfg_attr(test, schemars(example = &"https://api.example/v1"))]
+    #[schemars(example = &"https://api.example/v1")]
     pub base_url: Option<String>,
 
     /// The document's server that is called: its number from 1, or its URL as the document writes
@@ -154,24 +153,18 @@ pub(crate) struct ApiSettings {
     /// The introduction of the server to clients and people; what is left out comes from the document
     /// (docs/reference/about.md). Only in the configuration file.
     #[arg(skip)]
-    #[cfg_attr(
-        test,
-        schemars(
+    #[schemars(
             example = &"{ title: Orders, instructions: Ask for the number of the order first. }"
-        )
-    )]
+        )]
     pub about: AboutSettings,
 
     /// Several tenants of the API, each with a base URL and credentials of its own; a client that is
     /// none of them is refused (docs/guides/tenants.md). Only over HTTP. Only in the configuration
     /// file.
     #[arg(skip)]
-    #[cfg_attr(
-        test,
-        schemars(
+    #[schemars(
             example = &"{ claim: tenant, entries: { acme: { base_url: https://acme.example/v1, auth: { apiKey: { env: ACME_KEY } } } } }"
-        )
-    )]
+        )]
     pub tenants: Option<TenantSettings>,
 
     /// Offer only operations that match: [operation:|tag:|method:|path:]GLOB (repeatable)
@@ -265,8 +258,7 @@ pub(crate) struct FileRules {
 }
 
 /// Settings of one API that apply to each of several if they are beside `apis`.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct CommonSettings {
     /// Adapt the tools to a known client, as `openapi-mcp install --list` names it, or to openai:
@@ -301,8 +293,7 @@ pub(crate) struct CommonSettings {
 }
 
 /// Settings of the process, whichever command it runs.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct ProcessSettings {
     /// Shared state of replicas.
@@ -329,8 +320,7 @@ pub(crate) struct ProcessSettings {
 /// Settings of `serve`: how clients reach the server.
 // No `deny_unknown_fields`: serde cannot have it beside `flatten`, and the file's reader knows all
 // keys.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct ServerSettings {
     /// Transport by which clients reach the server: stdio, or http, which is streamable HTTP at /mcp
@@ -352,7 +342,7 @@ pub(crate) struct ServerSettings {
         value_name = "none|destructive|write|PATTERN",
         help_heading = "Calls"
     )]
-    #[cfg_attr(test, schemars(with = "super::overrides::Globs"))]
+    #[schemars(with = "super::overrides::Globs")]
     #[serde(deserialize_with = "one_or_several")]
     pub confirm: Vec<String>,
 
@@ -499,8 +489,7 @@ pub(crate) fn keys_given_elsewhere(program: &Command, matches: &ArgMatches) -> V
 
 /// Tenants: calls go to the base URL of the client's tenant, with the credentials of that tenant
 /// alone. A client that is none of them is refused.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,
@@ -518,8 +507,7 @@ pub(crate) struct TenantSettings {
 }
 
 /// One tenant.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a mapping with `base_url`")]
 pub(crate) struct TenantEntrySettings {
     /// The complete URL that its calls go to

@@ -1,6 +1,7 @@
 //! Forms of values that settings share: words, seconds, lists of texts, claims and URLs.
 
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
@@ -9,8 +10,7 @@ use crate::outbound::is_encrypted_or_local;
 use crate::spec::operation::server;
 
 /// Who agrees to calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ConfirmBy {
     /// The user of the client, which shows the question
@@ -24,8 +24,7 @@ pub(crate) enum ConfirmBy {
 }
 
 /// The language of filters of replies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ResponseFilter {
     /// No such argument
@@ -35,8 +34,7 @@ pub(crate) enum ResponseFilter {
 }
 
 /// Transport by which clients reach the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TransportKind {
     /// Standard input and output of this process
@@ -47,8 +45,7 @@ pub(crate) enum TransportKind {
 }
 
 /// Level of logging.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogLevel {
     /// Nothing
@@ -66,8 +63,7 @@ pub(crate) enum LogLevel {
 }
 
 /// Format of log lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
     /// For people

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use memchr::memmem;
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Number of times that a text is searched: without a match, another one may begin.
@@ -28,8 +29,7 @@ pub struct Mask {
 }
 
 /// A mask as a rule names it.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected email, card, iban, jwt, or a mapping such as { name: order, pattern: \"ORD-[0-9]{8}\" }"
@@ -40,8 +40,7 @@ pub(crate) enum MaskKeys {
 }
 
 /// A mask that needs no pattern.
-#[derive(Clone, Copy, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum KnownMask {
     Email,
@@ -51,8 +50,7 @@ pub(crate) enum KnownMask {
 }
 
 /// A mask with a pattern.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OwnMask {
     /// The name that replaces a match, in brackets

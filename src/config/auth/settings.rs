@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,8 +23,7 @@ use crate::credentials::tokens::oauth_client::GrantKind;
 use crate::spec::operation::server;
 
 /// Settings of credentials.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct CredentialSettings {
     /// Credentials by the name of the document's security scheme. Each secret is a reference,
@@ -31,7 +31,7 @@ pub(crate) struct CredentialSettings {
     /// credentials come from variables named `OPENAPI_MCP_AUTH_` and the scheme's name in upper snake
     /// case. Only in the configuration file.
     #[arg(skip)]
-    #[cfg_attr(test, schemars(example = &"{ apiKey: { env: PETSTORE_KEY } }"))]
+    #[schemars(example = &"{ apiKey: { env: PETSTORE_KEY } }")]
     pub auth: BTreeMap<String, SchemeSettings>,
 
     /// An origin besides the API's own that headers and credentials may be sent to, as in
@@ -58,8 +58,7 @@ pub(crate) struct CredentialSettings {
 }
 
 /// Source of the credential of one scheme.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,
@@ -83,7 +82,7 @@ pub(crate) struct SchemeSettings {
     /// The scopes to request, separated by spaces
     pub scopes: Option<String>,
     /// The audience to request; with a grant, several
-    #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
+    #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(deserialize_with = "one_or_several")]
     pub audience: Vec<String>,
     /// The token endpoint
@@ -106,7 +105,7 @@ pub(crate) struct SchemeSettings {
     /// Call the API as the user: how the token of the client becomes one of the API
     pub grant: Option<GrantKind>,
     /// With a grant: the resource to request (RFC 8707)
-    #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
+    #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(deserialize_with = "one_or_several")]
     pub resource: Vec<String>,
     /// With a grant: request the scopes that the document names for the operation, in place of
@@ -170,8 +169,7 @@ impl SchemeSettings {
 }
 
 /// A client identifier: the value itself, or its source.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected a text, or `{ env: VARIABLE }` or `{ file: PATH }`"

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -20,8 +21,7 @@ use crate::credentials::signatures::aws::{AccessKeyOptions, AwsSignature};
 const CONTAINER_HOST: &str = "http://169.254.170.2";
 
 /// Signatures of the requests of a scheme.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,
@@ -44,8 +44,7 @@ pub(crate) struct SignatureSettings {
 }
 
 /// Source of credentials of AWS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AwsCredentials {
     /// The variables that AWS sets in containers and functions, and that its tools read

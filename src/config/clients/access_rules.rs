@@ -1,6 +1,7 @@
 //! The rules of `access` in the configuration file, which decide who may list and call which
 //! operations of an API.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -12,8 +13,7 @@ use crate::config::values::{check_claim, check_scopes, one_or_several};
 use crate::spec::operation::rules::AccessDemand;
 
 /// Key `access`, for the published schema.
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
+#[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its shape counts")]
 pub(crate) struct AccessSchema {
     /// Rules of what callers need for the operations that match; all that match must be met
@@ -26,8 +26,7 @@ pub(crate) struct AccessSchema {
 }
 
 /// Rule of `access`.
-#[derive(Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,
@@ -37,24 +36,20 @@ struct AccessKeys {
     /// The operations that the rule applies to: all that match a glob of each key; without it, all
     /// operations
     #[serde(rename = "match")]
-    #[cfg_attr(test, schemars(with = "Option<crate::config::overrides::MatchSchema>"))]
+    #[schemars(with = "Option<crate::config::overrides::MatchSchema>")]
     matches: Option<Value>,
     /// True if the rule may match no operation; otherwise that is an error
     optional: Option<bool>,
     /// The scopes of which the token must have one
     #[serde(deserialize_with = "one_or_several")]
-    #[cfg_attr(test, schemars(with = "Option<crate::config::overrides::Globs>"))]
+    #[schemars(with = "Option<crate::config::overrides::Globs>")]
     scopes: Vec<String>,
     /// For each claim, by its name or its JSON Pointer, the values of which the token must have one
-    #[cfg_attr(
-        test,
-        schemars(with = "Option<std::collections::BTreeMap<String, ClaimValues>>")
-    )]
+    #[schemars(with = "Option<std::collections::BTreeMap<String, ClaimValues>>")]
     claims: Map<String, Value>,
 }
 
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
+#[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its shape counts")]
 enum ClaimValues {
@@ -62,8 +57,7 @@ enum ClaimValues {
     Any(Vec<ClaimValue>),
 }
 
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
+#[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its shape counts")]
 enum ClaimValue {

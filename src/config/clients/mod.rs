@@ -6,6 +6,7 @@ pub(crate) mod named_tokens;
 use std::path::PathBuf;
 
 use clap::Args;
+use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -24,8 +25,7 @@ use crate::transport::http::{
 };
 
 /// Settings of which HTTP clients may call, and how much.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct AccessSettings {
     /// An environment variable with a bearer token that HTTP clients must send (repeatable)
@@ -48,22 +48,19 @@ pub(crate) struct AccessSettings {
     /// Tokens with a name, which logs show and limits count by, and their own share of the tools
     /// (docs/guides/access.md). Only in the configuration file.
     #[arg(skip)]
-    #[cfg_attr(
-        test,
-        schemars(
+    #[schemars(
             example = &"[{ name: nightly-report, env: REPORT_TOKEN, tool_include: [\"tag:reports\"], read_only: true }]"
-        )
-    )]
+        )]
     pub auth_tokens: Vec<NamedTokenSettings>,
 
     /// The URL that clients use for /mcp, if it differs from that of --bind
     #[arg(long, value_name = "URL", help_heading = "HTTP")]
-    #[cfg_attr(test, schemars(example = &"https://mcp.example/mcp"))]
+    #[schemars(example = &"https://mcp.example/mcp")]
     pub public_url: Option<String>,
 
     /// Accept HTTP clients with access tokens (JWT) of this OAuth 2.1 issuer
     #[arg(long, value_name = "URL", help_heading = "Authentication")]
-    #[cfg_attr(test, schemars(example = &"https://login.example/tenant"))]
+    #[schemars(example = &"https://login.example/tenant")]
     pub oauth_issuer: Option<String>,
 
     /// The audience that tokens must name (repeatable: any of them) [default: the public URL]
@@ -292,8 +289,7 @@ pub(crate) fn client_limits(settings: &AccessSettings) -> Limits {
 }
 
 /// Settings of the introspection of access tokens that are not JWTs.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[expect(
     clippy::struct_field_names,
@@ -360,8 +356,7 @@ pub(super) fn introspection(
 
 /// Scopes that calls require of a client's token. Of several, one is enough: a broader one may
 /// imply a narrower one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct ScopeSettings {
     /// A scope that calls of read-only tools require (a list: any of them)
@@ -372,7 +367,7 @@ pub(crate) struct ScopeSettings {
         value_name = "SCOPE",
         help_heading = "Authentication"
     )]
-    #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
+    #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(deserialize_with = "one_or_several")]
     pub oauth_read_scope: Vec<String>,
 
@@ -384,15 +379,14 @@ pub(crate) struct ScopeSettings {
         value_name = "SCOPE",
         help_heading = "Authentication"
     )]
-    #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
+    #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(deserialize_with = "one_or_several")]
     pub oauth_write_scope: Vec<String>,
 }
 
 /// Settings that only HTTP uses; over stdio each of them is reported, because it would have no
 /// effect.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct HttpSettings {
     /// The address to listen on with --transport http; port 0 takes a free port [default:
@@ -442,7 +436,7 @@ pub(crate) struct HttpSettings {
     /// The text that OpenAI gives to verify the domain of an app; it is answered at
     /// `/.well-known/openai-apps-challenge` without a token. Only in the configuration file.
     #[arg(skip)]
-    #[cfg_attr(test, schemars(example = &"abc123"))]
+    #[schemars(example = &"abc123")]
     pub openai_apps_challenge: Option<String>,
 
     /// Headers that are forwarded from a client's request to the API.

@@ -17,8 +17,7 @@ use crate::config::variables::read_variable;
 use crate::transport::http::{AccessOptions, NamedToken, StaticToken};
 
 /// Static token with a name, and with a share of the tools.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,
@@ -34,14 +33,14 @@ pub(crate) struct NamedTokenSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
     /// The tools that it may call, by patterns as in `tool_include` of an API; without any, all
-    #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
+    #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "at_least_one"
     )]
     pub tool_include: Vec<String>,
     /// The tools that it may not call
-    #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
+    #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "one_or_several"
@@ -55,7 +54,7 @@ pub(crate) struct NamedTokenSettings {
     pub claims: Map<String, Value>,
     /// The scopes that it has; without any, it has those that tools ask for, and none for rules of
     /// `access`
-    #[cfg_attr(test, schemars(with = "crate::config::overrides::Globs"))]
+    #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "at_least_one"

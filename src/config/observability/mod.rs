@@ -19,8 +19,7 @@ pub(crate) mod traces;
 const MIN_KEY_BYTES: usize = 16;
 
 /// Settings of metrics, of traces and of the audit log.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(crate) struct ObservabilitySettings {
     /// Serve metrics for Prometheus at /metrics of this address; port 0 takes a free port

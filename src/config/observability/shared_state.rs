@@ -22,8 +22,7 @@ const DEFAULT_PORT: u16 = 6379;
 const DEFAULT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Settings of what replicas share.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(crate) struct SharedStateSettings {
     /// Share limits, refresh tokens and confirmations with other replicas through this Redis or

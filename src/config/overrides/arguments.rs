@@ -22,8 +22,7 @@ const PLACES: [(&str, Location); 4] = [
 ];
 
 /// Settings of a rule for one argument.
-#[derive(Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Default, Deserialize, schemars::JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,

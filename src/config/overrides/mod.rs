@@ -2,6 +2,7 @@
 //! error: a rule that is read in part would protect less than intended.
 
 use http::HeaderMap;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -28,8 +29,7 @@ const MATCH_KEYS: [(&str, PatternField); 4] = [
 ];
 
 /// The key `overrides`, for the published schema.
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
+#[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its shape counts")]
 pub(crate) struct OverridesSchema {
     /// Rules for the operations that match, applied in order: a later rule overrides an earlier one,
@@ -41,8 +41,7 @@ pub(crate) struct OverridesSchema {
 }
 
 /// Form of a rule of `overrides`, for the published schema.
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
+#[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its shape counts")]
 struct OverrideSchema {
@@ -78,8 +77,7 @@ struct OverrideSchema {
 }
 
 /// Keys of a rule that are about the rule, and about the list of tools.
-#[derive(Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct RuleKeys {
     /// True if the rule may match no operation; without it, that is an error
@@ -88,8 +86,7 @@ struct RuleKeys {
     describe: Option<DescriptionDetail>,
 }
 
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
+#[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its shape counts")]
 pub(crate) struct MatchSchema {
@@ -103,8 +100,7 @@ pub(crate) struct MatchSchema {
     method: Option<Globs>,
 }
 
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
+#[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its shape counts")]
 pub(crate) enum Globs {
@@ -112,8 +108,7 @@ pub(crate) enum Globs {
     Any(Vec<String>),
 }
 
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
+#[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 #[expect(dead_code, reason = "only its shape counts")]
 struct AnnotationsSchema {

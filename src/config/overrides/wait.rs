@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use http::HeaderName;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use serde_json::Value;
@@ -18,8 +19,7 @@ use crate::spec::operation::rules::{
 const MAX_INTERVAL: u64 = 3600;
 
 /// Settings of a rule for waiting.
-#[derive(Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,
@@ -29,20 +29,20 @@ pub(super) struct WaitKeys {
     /// The place of the status: a header or a member of the first reply that has its URL, or a GET
     /// operation
     #[serde(deserialize_with = "of_a_kind::<_, PlaceKeys, _>")]
-    #[cfg_attr(test, schemars(with = "Option<PlaceKeys>"))]
+    #[schemars(with = "Option<PlaceKeys>")]
     status: Option<StatusPlace>,
     /// The member of the status and its values once the operation is done
     #[serde(deserialize_with = "of_a_kind::<_, FieldKeys, _>")]
-    #[cfg_attr(test, schemars(with = "Option<FieldKeys>"))]
+    #[schemars(with = "Option<FieldKeys>")]
     done: Option<FieldValues>,
     /// The member of the status and its values once the operation has failed
     #[serde(deserialize_with = "of_a_kind::<_, FieldKeys, _>")]
-    #[cfg_attr(test, schemars(with = "Option<FieldKeys>"))]
+    #[schemars(with = "Option<FieldKeys>")]
     failed: Option<FieldValues>,
     /// The place of the result: `status`, `location`, `original`, a member of the status that has
     /// its URL, or a GET operation
     #[serde(deserialize_with = "of_a_kind::<_, ResultKeys, _>")]
-    #[cfg_attr(test, schemars(with = "Option<ResultKeys>"))]
+    #[schemars(with = "Option<ResultKeys>")]
     result: Option<ResultPlace>,
     /// Seconds between two requests for the status, if the API names none
     #[serde(deserialize_with = "read_interval")]
@@ -50,8 +50,7 @@ pub(super) struct WaitKeys {
 }
 
 /// The key `wait`, for the published schema.
-#[cfg(test)]
-#[derive(schemars::JsonSchema)]
+#[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its shape counts")]
 pub(super) enum WaitSchema {
@@ -62,8 +61,7 @@ pub(super) enum WaitSchema {
 
 /// A place in the reply that comes before, or an operation: one of `header`, `field` and
 /// `operation`.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PlaceKeys {
     /// The header of the first reply
@@ -76,16 +74,14 @@ struct PlaceKeys {
     arguments: Option<BTreeMap<String, String>>,
 }
 
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum ResultKeys {
     Word(ResultWord),
     Place(PlaceKeys),
 }
 
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ResultWord {
     Status,
@@ -93,8 +89,7 @@ enum ResultWord {
     Original,
 }
 
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FieldKeys {
     /// A JSON Pointer

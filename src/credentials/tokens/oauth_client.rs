@@ -37,8 +37,7 @@ pub(crate) struct OauthClient {
 }
 
 /// Grant by which the calling user's token is exchanged for one of the API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GrantKind {
     /// RFC 8693

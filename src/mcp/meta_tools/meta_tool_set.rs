@@ -226,8 +226,18 @@ pub(super) fn show_keys(arguments: &JsonObject) -> String {
 }
 
 /// The operator's choice of a list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    clap::ValueEnum,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ListMode {
     /// No choice: every operation is a tool, unless the list is longer than any client takes

@@ -12,8 +12,7 @@ use crate::spec::mask::Mask;
 use crate::spec::pointer::unescaped_token;
 
 /// Settings for replies. Parts without a setting stay as the API sends them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,
@@ -22,12 +21,12 @@ use crate::spec::pointer::unescaped_token;
 pub struct ResponseRule {
     /// The only fields that are given: names of members, or JSON Pointers with `*` and `**`
     #[serde(deserialize_with = "read_patterns")]
-    #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
+    #[schemars(with = "Option<Vec<String>>")]
     pub fields: Vec<FieldPattern>,
     /// Fields that are never given, not even in errors: names of members at any depth, or JSON
     /// Pointers with `*` and `**`
     #[serde(deserialize_with = "read_patterns_at_any_depth")]
-    #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
+    #[schemars(with = "Option<Vec<String>>")]
     pub drop: Vec<FieldPattern>,
     /// A jq program that makes the reply anew
     #[serde(deserialize_with = "read_program")]
@@ -42,7 +41,7 @@ pub struct ResponseRule {
     pub file: Option<bool>,
     /// Kinds of values that are replaced by their names wherever a reply holds them, at most 20
     #[serde(rename = "mask", deserialize_with = "read_masks")]
-    #[cfg_attr(test, schemars(with = "Option<Vec<crate::spec::mask::MaskKeys>>"))]
+    #[schemars(with = "Option<Vec<crate::spec::mask::MaskKeys>>")]
     pub masks: Vec<Mask>,
 }
 

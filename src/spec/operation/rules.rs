@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderName;
+use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -76,8 +77,7 @@ pub struct FixedParameter {
 }
 
 /// Treatment of a value that does not fit its schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Validation {
     Strict,
@@ -85,8 +85,7 @@ pub enum Validation {
 }
 
 /// Keys of a rule of `overrides` that are about calls, as they are read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallKeys {
     /// Path parameters whose values may hold slashes

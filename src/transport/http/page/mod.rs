@@ -69,8 +69,18 @@ const POLICY_MARK: &str = "<!--policy-->";
 const INTRODUCTION: &str = "This is an MCP server with its endpoint at /mcp. Open this address in a browser to see what it offers and how to connect.\n";
 
 /// Content of a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    clap::ValueEnum,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum PageKind {
     /// Steps to connect, and the tools
