@@ -194,7 +194,7 @@ pub(crate) struct ForwardSettings {
     pub forward_header: Vec<String>,
 
     /// Pass the client's Authorization header on to the API
-    #[arg(long, hide = true, value_name = "BOOL", help_heading = "Credentials")]
+    #[arg(long, hide = true, help_heading = "Credentials")]
     pub forward_authorization: Option<bool>,
 }
 

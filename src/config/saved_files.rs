@@ -21,7 +21,7 @@ const DEFAULT_STORE_BYTES: u64 = 4 << 30;
 pub(crate) struct SavedFileSettings {
     /// Over stdio, save replies that are not text and too large for a result to new files in this
     /// folder; no other user may write to it
-    #[arg(long, value_name = "DIR", help_heading = "Calls", value_parser = crate::config::paths::utf8_path)]
+    #[arg(long, value_name = "DIR", help_heading = "Calls")]
     pub save_files: Option<PathBuf>,
 
     /// The maximum size of a reply that goes to a file, in bytes, instead of --max-response-bytes
@@ -46,7 +46,7 @@ impl SavedFileSettings {
 pub(crate) struct FileStoreSettings {
     /// Over HTTP, keep such replies in this folder for 10 minutes, and give clients links to them;
     /// no other user may write to it
-    #[arg(long, hide = true, value_name = "DIR", help_heading = "Calls", value_parser = crate::config::paths::utf8_path)]
+    #[arg(long, hide = true, value_name = "DIR", help_heading = "Calls")]
     pub file_store: Option<PathBuf>,
 
     /// The maximum size of all files in that folder, in bytes; a client may take half of what

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::builder::{BoolishValueParser, OsStringValueParser};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, value_parser};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -17,6 +17,7 @@ use super::clients::HttpSettings;
 use super::documents::DocumentSettings;
 use super::observability::ObservabilitySettings;
 use super::observability::shared_state::SharedStateSettings;
+use super::paths::utf8_path;
 use super::saved_files::{FileStoreSettings, SavedFileSettings};
 use super::upstream::UpstreamSettings;
 pub(crate) use super::values::{ConfirmBy, LogFormat, LogLevel, ResponseFilter, TransportKind};
@@ -44,6 +45,7 @@ pub(crate) struct CommandSettings {
 /// Settings of one API. Nothing but its [`CommonSettings`] is inherited if there are several.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[command(next_help_heading = "Tools")]
 pub(crate) struct ApiSettings {
     /// The document.
     #[command(flatten)]
@@ -113,36 +115,25 @@ pub(crate) struct ApiSettings {
     pub upstream: UpstreamSettings,
 
     /// Offer only tools that are read-only by their hints
-    #[arg(long, value_name = "BOOL", help_heading = "Tools")]
+    #[arg(long)]
     pub read_only: Option<bool>,
 
     /// Offer no tool that is destructive by its hints, which are then those of the policy strict
-    #[arg(long, value_name = "BOOL", help_heading = "Tools")]
+    #[arg(long)]
     pub no_destructive: Option<bool>,
 
     /// Basis of the hints of tools, before overrides; strict with --no-destructive or --confirm
     /// destructive [default: careful]
-    #[arg(long, value_name = "POLICY", value_enum, help_heading = "Tools")]
+    #[arg(long, value_name = "POLICY")]
     pub annotation_policy: Option<Policy>,
 
     /// Trust in the document's own hints (x-mcp and the like) [default: tighten]
-    #[arg(
-        long,
-        hide = true,
-        value_name = "TRUST",
-        value_enum,
-        help_heading = "Tools"
-    )]
+    #[arg(long, hide = true, value_name = "TRUST")]
     pub document_hints: Option<HintTrust>,
 
     /// Set hints of the tools that match: `PATTERN HINT=BOOL ...`, as in "searchPets
     /// readOnly=true"; stronger than all other sources (repeatable)
-    #[arg(
-        long,
-        value_delimiter = '\n',
-        value_name = "PATTERN HINT=BOOL",
-        help_heading = "Tools"
-    )]
+    #[arg(long, value_delimiter = '\n', value_name = "PATTERN HINT=BOOL")]
     pub hint: Vec<String>,
 
     /// The rules.
@@ -168,19 +159,19 @@ pub(crate) struct ApiSettings {
     pub tenants: Option<TenantSettings>,
 
     /// Offer only operations that match: [operation:|tag:|method:|path:]GLOB (repeatable)
-    #[arg(long, value_name = "PATTERN", help_heading = "Tools")]
+    #[arg(long, value_name = "PATTERN")]
     pub tool_include: Vec<String>,
 
     /// Leave out operations that match, even if --tool-include matches them (repeatable)
-    #[arg(long, value_name = "PATTERN", help_heading = "Tools")]
+    #[arg(long, value_name = "PATTERN")]
     pub tool_exclude: Vec<String>,
 
     /// A prefix of every tool name
-    #[arg(long, value_name = "TEXT", help_heading = "Tools")]
+    #[arg(long, value_name = "TEXT")]
     pub tool_prefix: Option<String>,
 
     /// The maximum length of a tool name, in characters [default: 64]
-    #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Tools")]
+    #[arg(long, hide = true, value_name = "NUMBER")]
     pub max_tool_name_length: Option<usize>,
 
     /// Settings that may be given for several APIs at once.
@@ -190,36 +181,24 @@ pub(crate) struct ApiSettings {
 
     /// List operations that match as tools in search mode as well: a pattern as in --tool-include
     /// (a list)
-    #[arg(long, hide = true, value_name = "PATTERN", help_heading = "Tools")]
+    #[arg(long, hide = true, value_name = "PATTERN")]
     pub pin: Vec<String>,
 
     /// Output schemas that are offered [default: auto]
-    #[arg(
-        long,
-        hide = true,
-        value_name = "WHICH",
-        value_enum,
-        help_heading = "Tools"
-    )]
+    #[arg(long, hide = true, value_name = "WHICH")]
     pub output_schemas: Option<OutputSchemas>,
 
     /// Detail of the descriptions of tools [default: plain]
-    #[arg(
-        long,
-        hide = true,
-        value_name = "DETAIL",
-        value_enum,
-        help_heading = "Tools"
-    )]
+    #[arg(long, hide = true, value_name = "DETAIL")]
     pub describe: Option<DescriptionDetail>,
 
     /// The maximum size of one tool's input schema, in bytes; deeper levels are left out [default:
     /// 65536]
-    #[arg(long, hide = true, value_name = "BYTES", help_heading = "Tools")]
+    #[arg(long, hide = true, value_name = "BYTES")]
     pub max_schema_bytes: Option<usize>,
 
     /// Refuse a document if any part of it is left out or not read exactly
-    #[arg(long, hide = true, value_name = "BOOL", help_heading = "Document")]
+    #[arg(long, hide = true, help_heading = "Document")]
     pub strict: Option<bool>,
 
     /// The limit for a whole call, in seconds [default: 30]
@@ -231,17 +210,11 @@ pub(crate) struct ApiSettings {
     pub max_response_bytes: Option<usize>,
 
     /// A folder with files that calls may send by naming their `path`, instead of giving base64
-    #[arg(long, value_name = "DIR", help_heading = "Calls", value_parser = crate::config::paths::utf8_path)]
+    #[arg(long, value_name = "DIR", help_heading = "Calls")]
     pub allow_file_args: Option<PathBuf>,
 
     /// Offer an argument with which the model selects parts of a JSON reply [default: off]
-    #[arg(
-        long,
-        hide = true,
-        value_name = "LANGUAGE",
-        value_enum,
-        help_heading = "Calls"
-    )]
+    #[arg(long, hide = true, value_name = "LANGUAGE", help_heading = "Calls")]
     pub response_filter: Option<ResponseFilter>,
 
     /// Offer an argument with which a call collects the pages of a list, up to this number, at most
@@ -266,7 +239,6 @@ pub(crate) struct CommonSettings {
     #[arg(
         long,
         value_name = "CLIENT",
-        value_enum,
         hide_possible_values = true,
         help_heading = "Clients"
     )]
@@ -275,7 +247,7 @@ pub(crate) struct CommonSettings {
     /// Tools that clients list: every operation, or a few tools that search, describe and call the
     /// operations [default: all, or search if all take more than 6 MiB; auto with --client vscode,
     /// cursor, windsurf or openai]
-    #[arg(long, value_name = "MODE", value_enum, help_heading = "Tools")]
+    #[arg(long, value_name = "MODE", help_heading = "Tools")]
     pub tools: Option<ListMode>,
 
     /// Number of tokens of the list above which --tools auto means search [default: 20000]
@@ -288,7 +260,7 @@ pub(crate) struct CommonSettings {
     pub max_result_tokens: Option<usize>,
 
     /// Answer calls from the document's own examples instead of calling the API
-    #[arg(long, value_name = "BOOL", help_heading = "Upstream")]
+    #[arg(long, help_heading = "Upstream")]
     pub mock: Option<bool>,
 }
 
@@ -303,14 +275,13 @@ pub(crate) struct ProcessSettings {
 
     /// Level of the log on standard error [default: info for serve, warn for tools and call, else
     /// error]
-    #[arg(long, value_name = "LEVEL", value_enum, help_heading = "Log")]
+    #[arg(long, value_name = "LEVEL", help_heading = "Log")]
     pub log_level: Option<LogLevel>,
 
     /// The format of the log: text, or json, which is one object a line [default: text]
     #[arg(
         long,
         value_name = "FORMAT",
-        value_enum,
         hide_possible_values = true,
         help_heading = "Log"
     )]
@@ -322,13 +293,13 @@ pub(crate) struct ProcessSettings {
 // keys.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[command(next_help_heading = "Operations")]
 pub(crate) struct ServerSettings {
     /// Transport by which clients reach the server: stdio, or http, which is streamable HTTP at /mcp
     /// [default: stdio]
     #[arg(
         long,
         value_name = "TRANSPORT",
-        value_enum,
         hide_possible_values = true,
         help_heading = "Clients"
     )]
@@ -347,7 +318,7 @@ pub(crate) struct ServerSettings {
     pub confirm: Vec<String>,
 
     /// Who agrees to the calls that --confirm asks about [default: client]
-    #[arg(long, value_name = "WHO", value_enum, help_heading = "Calls")]
+    #[arg(long, value_name = "WHO", help_heading = "Calls")]
     pub confirm_by: Option<ConfirmBy>,
 
     /// Settings of HTTP alone.
@@ -356,7 +327,7 @@ pub(crate) struct ServerSettings {
     pub http: HttpSettings,
 
     /// With several APIs, start only if each of them can be served
-    #[arg(long, hide = true, value_name = "BOOL", help_heading = "Operations")]
+    #[arg(long, hide = true)]
     pub require_all: Option<bool>,
 
     /// Replies that are saved.
@@ -376,11 +347,11 @@ pub(crate) struct ServerSettings {
 
     /// Memory for requests of clients and replies of APIs that are in flight, in bytes; a client
     /// may take half of what others leave free [default: 268435456]
-    #[arg(long, value_name = "BYTES", help_heading = "Operations")]
+    #[arg(long, value_name = "BYTES")]
     pub max_memory: Option<usize>,
 
     /// Interval of checks for changes of the document, in seconds; 0 means never [default: 0]
-    #[arg(long, value_parser = read_seconds, value_name = "SECONDS", help_heading = "Operations")]
+    #[arg(long, value_parser = read_seconds, value_name = "SECONDS")]
     pub reload: Option<f64>,
 }
 
@@ -417,18 +388,26 @@ pub(crate) fn with_variables(command: Command) -> Command {
         if !is_setting(&argument) {
             return argument;
         }
-        let variable = variable_of(&argument);
+        let (variable, kind) = (
+            variable_of(&argument),
+            argument.get_value_parser().type_id(),
+        );
         let argument = argument.env(variable).hide_env_values(true);
+        let is_switch = kind == value_parser!(bool).type_id();
+        let argument = if is_switch {
+            argument.value_name("BOOL")
+        } else {
+            argument
+        };
         if is_key_alone(&argument) {
             return argument
                 .num_args(0..=1)
                 .action(ArgAction::Append)
                 .value_parser(OsStringValueParser::new());
         }
-        let is_switch = argument
-            .get_value_names()
-            .is_some_and(|names| names == ["BOOL"]);
-        if is_switch {
+        if kind == value_parser!(PathBuf).type_id() {
+            argument.value_parser(utf8_path)
+        } else if is_switch {
             argument
                 .num_args(0..=1)
                 .require_equals(true)

@@ -6,7 +6,7 @@ use std::fmt;
 use clap::{Args, Command};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::problems::Problems;
 
@@ -81,51 +81,95 @@ pub(crate) const RANGES: [NumberRange; 18] = [
     range("timeout", 0.001, 3600.0, "seconds"),
 ];
 
-/// A setting, those of which it needs one, and what else is to be said of them.
-const NEEDS: [(&str, &[&str], &str); 18] = [
-    ("approver_scope", &["oauth_issuer"], ""),
-    ("audit_key_env", &["audit_log"], ""),
-    ("audit_key_file", &["audit_log"], ""),
-    ("audit_log_required", &["audit_log"], ""),
-    ("client_key", &["client_cert"], ""),
-    ("file_store_bytes", &["file_store"], ""),
-    ("max_file_bytes", &["save_files", "file_store"], ""),
-    ("oauth_client_id", &["oauth_introspection_url"], ""),
-    ("oauth_client_secret_env", &["oauth_introspection_url"], ""),
-    ("oauth_client_secret_file", &["oauth_introspection_url"], ""),
+/// Settings, those of which each of them needs one, and what else is to be said of these.
+const NEEDS: [(&[&str], &[&str], &str); 13] = [
     (
-        "oauth_introspection_url",
+        &["audit_key_env", "audit_key_file", "audit_log_required"],
+        &["audit_log"],
+        "",
+    ),
+    (&["client_key"], &["client_cert"], ""),
+    (
+        &["confirm_by"],
+        &["confirm"],
+        ", which says what is asked about",
+    ),
+    (&["file_store_bytes"], &["file_store"], ""),
+    (&["max_file_bytes"], &["save_files", "file_store"], ""),
+    (
+        &[
+            "approver_scope",
+            "oauth_audience",
+            "oauth_client_id",
+            "oauth_client_secret_env",
+            "oauth_client_secret_file",
+            "oauth_introspection_url",
+            "oauth_jwks_url",
+            "oauth_read_scope",
+            "oauth_scope",
+            "oauth_write_scope",
+        ],
+        &["oauth_issuer"],
+        "",
+    ),
+    (
+        &[
+            "oauth_client_id",
+            "oauth_client_secret_env",
+            "oauth_client_secret_file",
+        ],
+        &["oauth_introspection_url"],
+        "",
+    ),
+    (
+        &["oauth_introspection_url"],
         &["oauth_client_id"],
         ", the client that may ask it",
     ),
     (
-        "oauth_introspection_url",
+        &["oauth_introspection_url"],
         &["oauth_client_secret_env", "oauth_client_secret_file"],
         "",
     ),
-    ("proxy_auth_env", &["proxy"], ""),
-    ("shared_state_password_env", &["shared_state"], ""),
-    ("shared_state_password_file", &["shared_state"], ""),
-    ("shared_state_timeout", &["shared_state"], ""),
+    (&["proxy_auth_env"], &["proxy"], ""),
     (
-        "tls_cert",
+        &[
+            "shared_state_password_env",
+            "shared_state_password_file",
+            "shared_state_timeout",
+        ],
+        &["shared_state"],
+        "",
+    ),
+    (
+        &["tls_cert"],
         &["tls_key"],
         ", the file of the certificate's private key",
     ),
-    ("tls_key", &["tls_cert"], ", the file of its certificate"),
+    (&["tls_key"], &["tls_cert"], ", the file of its certificate"),
 ];
 
-/// Two settings of which only one may be given, and the reason.
-const EXCLUDES: [(&str, &str, &str); 5] = [
-    ("audit_key_env", "audit_key_file", ""),
-    ("mock", "base_url", ": a mocked call goes to no API"),
-    ("oauth_client_secret_env", "oauth_client_secret_file", ""),
+/// A setting, those that may not be given beside it, and the reason.
+const EXCLUDES: [(&str, &[&str], &str); 7] = [
+    ("audit_key_env", &["audit_key_file"], ""),
+    ("mock", &["base_url"], ": a mocked call goes to no API"),
+    ("oauth_client_secret_env", &["oauth_client_secret_file"], ""),
     (
         "shared_state_password_env",
-        "shared_state_password_file",
+        &["shared_state_password_file"],
         "",
     ),
-    ("state_key_env", "state_key_file", ""),
+    ("state_key_env", &["state_key_file"], ""),
+    (
+        "tenants",
+        &["base_url", "server", "server_var"],
+        ": each entry of `tenants` has a base URL of its own",
+    ),
+    (
+        "tenants",
+        &["auth", "client_cert", "credential_origin", "token_store"],
+        ": a tenant has the credentials of its own entry alone, under `auth` there",
+    ),
 ];
 
 /// The settings without those that are outside their range; each fault is pushed to `problems`.
@@ -147,23 +191,30 @@ where
             map.remove(range.key);
         }
     }
-    let is_given = |key: &str| {
-        map.get(key).is_some_and(|value| match value {
+    let is_given = |key: &&&str| {
+        map.get(**key).is_some_and(|value| match value {
             Value::String(text) => !text.trim().is_empty(),
-            value => *value != Value::Bool(false),
+            value => *value != Value::Bool(false) && *value != json!(["none"]),
         })
     };
-    for (key, needed, which) in NEEDS {
-        if is_given(key) && !needed.iter().any(|needed| is_given(needed)) {
-            let names: Vec<String> = needed.iter().map(|needed| name(needed)).collect();
-            let names = names.join(" or ");
-            problems.push(format!("{} needs {names}{which}", name(key)));
+    for (keys, needed, which) in NEEDS {
+        if needed.iter().any(|needed| is_given(&needed)) {
+            continue;
         }
+        let names: Vec<String> = needed.iter().map(|needed| name(needed)).collect();
+        let lacking = keys.iter().filter(is_given);
+        problems.extend(
+            lacking.map(|key| format!("{} needs {}{which}", name(key), names.join(" or "))),
+        );
     }
-    for (one, other, why) in EXCLUDES {
-        if is_given(one) && is_given(other) {
-            let (one, other) = (name(one), name(other));
-            problems.push(format!("{one} and {other} exclude each other{why}"));
+    for (key, others, why) in EXCLUDES {
+        if is_given(&&key) {
+            let given = others.iter().filter(is_given);
+            problems.extend(
+                given.map(|other| {
+                    format!("{} and {} exclude each other{why}", name(key), name(other))
+                }),
+            );
         }
     }
     if map.len() == count {

@@ -23,7 +23,11 @@ pub(crate) fn resolve_tenants(
     problems: &mut Problems,
 ) -> Option<TenantOptions> {
     let settings = api.tenants.as_ref()?;
-    refuse_shared_destinations_and_credentials(api, headers, problems);
+    for (name, _) in headers.iter().filter(|(_, value)| value.is_sensitive()) {
+        problems.push(format!(
+            "the header `{name}` is a credential, and would be sent to each of the tenants; give it under `auth` of an entry of `tenants`"
+        ));
+    }
     let source = resolve_source(settings, problems);
     if settings.entries.is_empty() {
         problems.push("`tenants` has no entry, and every call would be refused; write `entries: { VALUE: { base_url: … } }`");
@@ -105,47 +109,6 @@ fn resolve_source(settings: &TenantSettings, problems: &mut Problems) -> Option<
             problems.push("`tenants` does not say what tells the tenant; add `claim: NAME`, or `header: NAME`");
             None
         }
-    }
-}
-
-/// Refuses settings for all calls of an API that would send them, or a credential, to every tenant.
-fn refuse_shared_destinations_and_credentials(
-    api: &ApiSettings,
-    headers: &HeaderMap,
-    problems: &mut Problems,
-) {
-    let given = [
-        ("--base-url", api.base_url.is_some()),
-        ("`server`", api.server.is_some()),
-        ("--server-var", !api.server_var.is_empty()),
-    ];
-    for (flag, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
-        problems.push(format!(
-            "`tenants` and {flag} exclude each other: each entry of `tenants` has a base URL of its own"
-        ));
-    }
-    let upstream = &api.upstream;
-    let given = [
-        ("`auth`", !api.credentials.auth.is_empty()),
-        (
-            "`client_cert`",
-            upstream.client_cert.is_some() || upstream.client_key.is_some(),
-        ),
-        (
-            "`credential_origin`",
-            !api.credentials.credential_origin.is_empty(),
-        ),
-        ("`token_store`", api.credentials.token_store.is_some()),
-    ];
-    for (what, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
-        problems.push(format!(
-            "`tenants` and {what} exclude each other: a tenant has the credentials of its own entry alone, under `auth` there"
-        ));
-    }
-    for (name, _) in headers.iter().filter(|(_, value)| value.is_sensitive()) {
-        problems.push(format!(
-            "the header `{name}` is a credential, and would be sent to each of the tenants; give it under `auth` of an entry of `tenants`"
-        ));
     }
 }
 

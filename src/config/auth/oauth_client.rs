@@ -11,6 +11,7 @@ use url::Url;
 use crate::config::auth::references::{Reference, parse_file, parse_variable};
 use crate::config::auth::settings::SchemeSettings;
 use crate::config::problems::Problems;
+use crate::config::tables::to_map;
 use crate::config::transport::Transport;
 use crate::config::values::{UrlForm, plain_url};
 use crate::credentials::forward::Forwarding;
@@ -21,12 +22,28 @@ use crate::credentials::tokens::token_store::TokenStore;
 use crate::credentials::values::OauthClientOptions;
 use crate::shared_state::keys::StateKeys;
 
+/// Keys of a scheme, each with the one that it needs.
+const NEEDS: [(&str, &str); 6] = [
+    ("client_key_id", "client_key"),
+    ("client_certificate", "client_key"),
+    ("assertion_audience", "client_key"),
+    ("resource", "grant"),
+    ("operation_scopes", "grant"),
+    ("subject_token_type", "grant"),
+];
+
 /// Resolves the OAuth client of the scheme at `key` in the file; faults are pushed to `problems`.
 pub(super) fn oauth_client(
     key: &str,
     settings: &SchemeSettings,
     problems: &mut Problems,
 ) -> Option<OauthClientOptions> {
+    let given = to_map(settings);
+    for (name, needed) in NEEDS {
+        if given.contains_key(name) && !given.contains_key(needed) {
+            problems.push(format!("`{key}.{name}` needs `{key}.{needed}`"));
+        }
+    }
     let client = OauthClientOptions {
         signer: signer(key, settings, problems),
         exchange: exchange(key, settings, problems),
@@ -98,16 +115,7 @@ fn signer(
     settings: &SchemeSettings,
     problems: &mut Problems,
 ) -> Option<Arc<ClientSigner>> {
-    let Some(reference) = &settings.client_key else {
-        let of_key = [
-            ("client_key_id", settings.client_key_id.is_some()),
-            ("client_certificate", settings.client_certificate.is_some()),
-            ("assertion_audience", settings.assertion_audience.is_some()),
-        ];
-        let given = of_key.iter().filter(|(_, is_given)| *is_given);
-        problems.extend(given.map(|(name, _)| format!("`{key}.{name}` needs `{key}.client_key`")));
-        return None;
-    };
+    let reference = settings.client_key.as_ref()?;
     if settings.client_secret.is_some() {
         problems.push(format!(
             "`{key}` has both `client_secret` and `client_key`; one is enough"
@@ -151,24 +159,12 @@ fn exchange(
     settings: &SchemeSettings,
     problems: &mut Problems,
 ) -> Option<ExchangeOptions> {
-    let Some(grant) = settings.grant else {
-        let of_grant = [
-            ("resource", !settings.resource.is_empty()),
-            ("operation_scopes", settings.operation_scopes.is_some()),
-            ("subject_token_type", settings.subject_token_type.is_some()),
-            ("audience", settings.audience.len() > 1),
-        ];
-        let given = of_grant.iter().filter(|(_, is_given)| *is_given);
-        given.for_each(|(name, _)| {
-            let what = if *name == "audience" {
-                " is a list, which"
-            } else {
-                ""
-            };
-            problems.push(format!("`{key}.{name}`{what} needs `{key}.grant`"));
-        });
-        return None;
-    };
+    if settings.grant.is_none() && settings.audience.len() > 1 {
+        problems.push(format!(
+            "`{key}.audience` is a list, which needs `{key}.grant`"
+        ));
+    }
+    let grant = settings.grant?;
     if grant == GrantKind::OnBehalfOf
         && !(settings.audience.is_empty() && settings.resource.is_empty())
     {

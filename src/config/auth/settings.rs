@@ -25,6 +25,7 @@ use crate::spec::operation::server;
 /// Settings of credentials.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[command(next_help_heading = "Credentials")]
 pub(crate) struct CredentialSettings {
     /// Credentials by the name of the document's security scheme. Each secret is a reference,
     /// `{ env: NAME }` or `{ file: PATH }` (docs/reference/credentials.md). Without this key,
@@ -36,24 +37,18 @@ pub(crate) struct CredentialSettings {
 
     /// An origin besides the API's own that headers and credentials may be sent to, as in
     /// `https://uploads.example` (a list)
-    #[arg(
-        long,
-        hide = true,
-        value_delimiter = ',',
-        value_name = "ORIGIN",
-        help_heading = "Credentials"
-    )]
+    #[arg(long, hide = true, value_delimiter = ',', value_name = "ORIGIN")]
     pub credential_origin: Vec<String>,
 
     /// Call operations without the credentials that they require if none are set, instead of
     /// refusing the call
-    #[arg(long, value_name = "BOOL", help_heading = "Credentials")]
+    #[arg(long)]
     pub allow_missing_credentials: Option<bool>,
 
     /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start
     /// and for other processes, and those of `openapi-mcp login` [default: for logins over stdio,
     /// `openapi-mcp/tokens.json` in the system's folder for state]
-    #[arg(long, hide = true, value_name = "FILE", help_heading = "Credentials", value_parser = crate::config::paths::utf8_path)]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub token_store: Option<PathBuf>,
 }
 

@@ -15,7 +15,6 @@ use crate::config::auth::references::{describe_unset, resolve_secret};
 use crate::config::clients::named_tokens::{NamedTokenSettings, resolve_named_tokens};
 use crate::config::headers::ForwardSettings;
 use crate::config::problems::Problems;
-use crate::config::tables::given_settings;
 use crate::config::values::{UrlForm, check_scopes, one_or_several, plain_url, read_seconds};
 use crate::config::variables::read_variable;
 use crate::outbound;
@@ -27,22 +26,14 @@ use crate::transport::http::{
 /// Settings of which HTTP clients may call, and how much.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[command(next_help_heading = "Authentication")]
 pub(crate) struct AccessSettings {
     /// An environment variable with a bearer token that HTTP clients must send (repeatable)
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "VARIABLE",
-        help_heading = "Authentication"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "VARIABLE")]
     pub auth_token_env: Vec<String>,
 
     /// A file with such tokens, one per line; it is read again when it changes (repeatable)
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "FILE",
-        help_heading = "Authentication", value_parser = crate::config::paths::utf8_path)]
+    #[arg(long, value_delimiter = ',', value_name = "FILE")]
     pub auth_token_file: Vec<PathBuf>,
 
     /// Tokens with a name, which logs show and limits count by, and their own share of the tools
@@ -59,40 +50,24 @@ pub(crate) struct AccessSettings {
     pub public_url: Option<String>,
 
     /// Accept HTTP clients with access tokens (JWT) of this OAuth 2.1 issuer
-    #[arg(long, value_name = "URL", help_heading = "Authentication")]
+    #[arg(long, value_name = "URL")]
     #[schemars(example = &"https://login.example/tenant")]
     pub oauth_issuer: Option<String>,
 
     /// The audience that tokens must name (repeatable: any of them) [default: the public URL]
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "URI",
-        help_heading = "Authentication"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "URI")]
     pub oauth_audience: Vec<String>,
 
     /// The URL of the issuer's keys, as in `https://login.example/tenant/keys` [default: the one in its metadata]
-    #[arg(long, hide = true, value_name = "URL", help_heading = "Authentication")]
+    #[arg(long, hide = true, value_name = "URL")]
     pub oauth_jwks_url: Option<String>,
 
     /// A scope that every request requires (a list)
-    #[arg(
-        long,
-        hide = true,
-        value_delimiter = ',',
-        value_name = "SCOPE",
-        help_heading = "Authentication"
-    )]
+    #[arg(long, hide = true, value_delimiter = ',', value_name = "SCOPE")]
     pub oauth_scope: Vec<String>,
 
     /// The scope of those tokens of the issuer whose users agree to calls (--confirm-by link)
-    #[arg(
-        long,
-        hide = true,
-        value_name = "SCOPE",
-        help_heading = "Authentication"
-    )]
+    #[arg(long, hide = true, value_name = "SCOPE")]
     pub approver_scope: Option<String>,
 
     /// Introspection of tokens.
@@ -106,11 +81,11 @@ pub(crate) struct AccessSettings {
     pub scopes: ScopeSettings,
 
     /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
-    #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP", value_parser = crate::config::paths::utf8_path)]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP")]
     pub tls_cert: Option<PathBuf>,
 
     /// A PEM file with the private key of that certificate
-    #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP", value_parser = crate::config::paths::utf8_path)]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP")]
     pub tls_key: Option<PathBuf>,
 
     /// The maximum number of connections at the same time; further ones wait to be accepted
@@ -211,13 +186,7 @@ fn oauth(
     is_local: bool,
     problems: &mut Problems,
 ) -> Option<OauthOptions> {
-    let Some(issuer) = &settings.oauth_issuer else {
-        let given = given_settings(settings).into_iter();
-        for (name, _) in given.filter(|(_, key)| key.starts_with("oauth_")) {
-            problems.push(format!("{name} needs --oauth-issuer"));
-        }
-        return None;
-    };
+    let issuer = settings.oauth_issuer.as_ref()?;
     let before = problems.len();
     let jwks_url = settings.oauth_jwks_url.as_ref().and_then(|text| {
         let url = plain_url(text, UrlForm::Address);
@@ -295,31 +264,23 @@ pub(crate) fn client_limits(settings: &AccessSettings) -> Limits {
     clippy::struct_field_names,
     reason = "they are the names of the settings"
 )]
+#[command(next_help_heading = "Authentication")]
 pub(crate) struct IntrospectionSettings {
     /// The issuer's introspection endpoint (RFC 7662) for tokens that are not JWTs, as in
     /// `https://login.example/tenant/introspect`
-    #[arg(long, hide = true, value_name = "URL", help_heading = "Authentication")]
+    #[arg(long, hide = true, value_name = "URL")]
     pub oauth_introspection_url: Option<String>,
 
     /// The client that asks the introspection endpoint
-    #[arg(long, hide = true, value_name = "ID", help_heading = "Authentication")]
+    #[arg(long, hide = true, value_name = "ID")]
     pub oauth_client_id: Option<String>,
 
     /// An environment variable with the secret of that client
-    #[arg(
-        long,
-        hide = true,
-        value_name = "VARIABLE",
-        help_heading = "Authentication"
-    )]
+    #[arg(long, hide = true, value_name = "VARIABLE")]
     pub oauth_client_secret_env: Option<String>,
 
     /// A file with the secret of that client
-    #[arg(
-        long,
-        hide = true,
-        value_name = "FILE",
-        help_heading = "Authentication", value_parser = crate::config::paths::utf8_path)]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub oauth_client_secret_file: Option<PathBuf>,
 }
 
@@ -388,33 +349,23 @@ pub(crate) struct ScopeSettings {
 /// effect.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[command(next_help_heading = "HTTP")]
 pub(crate) struct HttpSettings {
     /// The address to listen on with --transport http; port 0 takes a free port [default:
     /// 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "HTTP")]
+    #[arg(long, value_name = "ADDRESS:PORT")]
     pub bind: Option<String>,
 
     /// A host name, or name:port, that clients may ask for besides loopback (repeatable)
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "NAME",
-        help_heading = "HTTP"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub allow_host: Vec<String>,
 
     /// A web origin besides loopback whose pages may call, as in `https://app.example` (a list)
-    #[arg(
-        long,
-        hide = true,
-        value_delimiter = ',',
-        value_name = "ORIGIN",
-        help_heading = "HTTP"
-    )]
+    #[arg(long, hide = true, value_delimiter = ',', value_name = "ORIGIN")]
     pub allow_origin: Vec<String>,
 
     /// Listen on an address that others can reach, although clients need no credentials
-    #[arg(long, value_name = "BOOL", help_heading = "Authentication")]
+    #[arg(long, help_heading = "Authentication")]
     pub allow_unauthenticated: Option<bool>,
 
     /// Time for which requests are still answered after SIGTERM while /readyz answers 503, so that
@@ -424,13 +375,7 @@ pub(crate) struct HttpSettings {
 
     /// Answer to a browser at / and /mcp: a page with the tools, one with only the steps to
     /// connect, or none [default: full on loopback if clients need no token, else public]
-    #[arg(
-        long,
-        hide = true,
-        value_name = "WHICH",
-        value_enum,
-        help_heading = "HTTP"
-    )]
+    #[arg(long, hide = true, value_name = "WHICH")]
     pub page: Option<PageKind>,
 
     /// The text that OpenAI gives to verify the domain of an app; it is answered at
