@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
 use super::load::{self, LoadPurpose, Loaded};
-use super::start;
 use crate::api::about::About;
 use crate::api::clashes::clashes_with;
 use crate::api::{Api, ApiName};
 use crate::config::{ApiConfig, Problems};
 use crate::error::Failure;
 use crate::mcp::catalog::Catalog;
+use crate::mcp::endpoints::introduction::ApiSlot;
 use crate::mcp::endpoints::paths::MCP_PATH;
 use crate::mcp::endpoints::served_apis::ServedApis;
+use crate::outbound::OutboundError;
 use crate::text;
 
 /// Exit code if a document of several could not be read.
@@ -25,6 +27,58 @@ pub(crate) struct LoadedApis {
     pub(crate) is_complete: bool,
 }
 
+/// Loads of APIs, which end with the places of the APIs.
+pub(crate) type Loads<T> = JoinSet<(usize, Result<T, Failure>)>;
+
+/// Begins to load all APIs at once, each in a task of its own.
+pub(crate) fn start_loads<T, L>(
+    configs: &[Arc<ApiConfig>],
+    load: impl Fn(Arc<ApiConfig>, usize) -> L,
+) -> Loads<T>
+where
+    T: Send + 'static,
+    L: Future<Output = Result<T, Failure>> + Send + 'static,
+{
+    let mut loads = JoinSet::new();
+    for (index, config) in configs.iter().enumerate() {
+        let loading = load(Arc::clone(config), index);
+        let loading = async move { (index, loading.await) };
+        loads.spawn(loading.instrument(load::span_of(config)));
+    }
+    loads
+}
+
+/// The next of the loads that has ended; `None` if all have.
+pub(crate) async fn next_load<T: 'static>(
+    loads: &mut Loads<T>,
+) -> Result<Option<(usize, Result<T, Failure>)>, Failure> {
+    let ended = loads.join_next().await.transpose();
+    ended.map_err(|error| Failure::Io("a document cannot be loaded".into(), error.into()))
+}
+
+/// The failure of an API of several that costs that one alone; wrong settings are pushed to
+/// `problems`.
+///
+/// # Errors
+/// The failure of the only API.
+pub(crate) fn own_failure(
+    config: &ApiConfig,
+    failure: Failure,
+    problems: &mut Problems,
+) -> Result<Option<Failure>, Failure> {
+    let name = config.options.name.as_ref();
+    let own = match failure {
+        failure if name.is_none() => return Err(failure),
+        Failure::Settings(own) => own,
+        Failure::Outbound(OutboundError::Identity(_)) => {
+            vec![text::error_in_a_line(&failure)].into()
+        }
+        failure => return Ok(Some(failure)),
+    };
+    problems.of_api(name, |problems| problems.extend(own));
+    Ok(None)
+}
+
 /// Loads all APIs at once. One of several that cannot be loaded is reported and left out.
 ///
 /// # Errors
@@ -34,65 +88,62 @@ pub(crate) async fn load_each(
     configs: Vec<ApiConfig>,
     purpose: LoadPurpose,
 ) -> Result<LoadedApis, Failure> {
-    let is_single = configs.iter().any(|config| config.options.name.is_none());
-    let loading: Vec<_> = configs
-        .into_iter()
-        .map(|config| {
-            let (config, span) = (Arc::new(config), tracing::Span::none());
-            let span = if is_single {
-                span
-            } else {
-                load::span_of(&config)
-            };
-            let own = Arc::clone(&config);
-            let load = async move { load::load_api(&own, purpose).await };
-            (config, tokio::spawn(load.instrument(span)))
-        })
-        .collect();
-    let (mut apis, mut failures, mut clashes) = (Vec::new(), Vec::new(), Vec::new());
-    for (config, loading) in loading {
-        let loaded = loading.await.unwrap_or_else(|error| {
-            let why = std::io::Error::other(error);
-            Err(Failure::Io("the document cannot be loaded".into(), why))
-        });
-        match loaded {
+    let configs: Vec<Arc<ApiConfig>> = configs.into_iter().map(Arc::new).collect();
+    let mut loads = start_loads(&configs, |config, _| async move {
+        load::load_api(&config, purpose).await
+    });
+    let mut outcomes = Vec::with_capacity(configs.len());
+    while let Some(outcome) = next_load(&mut loads).await? {
+        outcomes.push(outcome);
+    }
+    outcomes.sort_by_key(|(index, _)| *index);
+    let (mut apis, mut problems, mut lost) = (Vec::new(), Problems::default(), None);
+    for (config, (_, outcome)) in configs.into_iter().zip(outcomes) {
+        match outcome {
             Ok(loaded) => {
                 let others = apis
                     .iter()
                     .map(|(_, other): &(_, Loaded)| other.api.as_ref());
-                clashes.extend(clashes_with(&loaded.api, others));
+                problems.extend(clashes_with(&loaded.api, others));
                 apis.push((config, loaded));
             }
-            Err(failure) => failures.push((config, failure)),
-        }
-    }
-    Problems::from(clashes).check()?;
-    let is_complete = failures.is_empty();
-    tell_failures(failures, apis.is_empty())?;
-    Ok(LoadedApis { apis, is_complete })
-}
-
-/// Reports failures. Wrong settings end a command in any case; so does a failure of all.
-fn tell_failures(failures: Vec<(Arc<ApiConfig>, Failure)>, is_all: bool) -> Result<(), Failure> {
-    let mut problems = Problems::default();
-    let mut last = None;
-    for (config, failure) in failures {
-        match (failure, &config.options.name) {
-            (Failure::Settings(own), name @ Some(_)) => {
-                problems.of_api(name.as_ref(), |problems| problems.extend(own));
-            }
-            (failure, None) => return Err(failure),
-            (failure, Some(name)) => {
-                let why = text::error_in_a_line(&failure);
-                tracing::error!("the API `{name}` is left out: {why}");
-                last = Some(failure);
+            Err(failure) => {
+                let Some(failure) = own_failure(&config, failure, &mut problems)? else {
+                    continue;
+                };
+                if let Some(name) = &config.options.name {
+                    let why = text::error_in_a_line(&failure);
+                    tracing::error!("the API `{name}` is left out: {why}");
+                }
+                lost = Some(failure);
             }
         }
     }
     problems.check()?;
-    match last {
-        Some(failure) if is_all => Err(failure),
-        _ => Ok(()),
+    let is_complete = lost.is_none();
+    match lost {
+        Some(failure) if apis.is_empty() => Err(failure),
+        _ => Ok(LoadedApis { apis, is_complete }),
+    }
+}
+
+/// Makes the slot of an API: the facts that are known before its document is read.
+pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
+    ApiSlot {
+        name: config.options.name.clone(),
+        about: config.options.about.clone(),
+        is_mock: config.mock,
+        prefix: config.options.annotate.names.prefix.clone(),
+        list: config.list.clone(),
+        scopes: Arc::new(config.scopes.clone()),
+        shares: Arc::clone(&config.options.annotate.shares),
+        access_scopes: config
+            .options
+            .annotate
+            .access
+            .iter()
+            .flat_map(|rule| rule.says.scopes.clone())
+            .collect(),
     }
 }
 
@@ -104,9 +155,7 @@ pub(crate) fn catalog_of(
     apis: &[(Arc<ApiConfig>, Loaded)],
 ) -> Result<Option<Arc<Catalog>>, Failure> {
     let served = ServedApis::new(
-        apis.iter()
-            .map(|(config, _)| start::slot_of(config))
-            .collect(),
+        apis.iter().map(|(config, _)| slot_of(config)).collect(),
         About::default(),
         None,
     );

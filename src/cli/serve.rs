@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::each_api::slot_of;
 use super::end_signals::{EndSignals, INTERRUPTED};
 use super::install::entry::page_entries;
 use super::load::{self, SettingsUse};
-use super::start::{self, LoadingApis};
+use super::start::LoadingApis;
 use super::{ServeCommand, observability};
 use crate::api::Api;
 use crate::config::settings::LogLevel;
@@ -263,10 +264,7 @@ fn disable_core_dumps() {
 
 /// A server that waits for its APIs.
 fn awaiting_server(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) -> McpServer {
-    let slots = configs
-        .iter()
-        .map(|config| start::slot_of(config))
-        .collect();
+    let slots = configs.iter().map(|config| slot_of(config)).collect();
     let reload = configs.first().and_then(|config| config.reload);
     let server = McpServer::awaiting(slots, process.about.clone(), reload)
         .confirmed_by(process.asked_by.clone())

@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, Weak};
 
-use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 
+use super::each_api::{self, Loads};
 use super::load::{self, LoadPurpose, Loaded};
 use crate::annotate::hint_review::summarize_words;
 use crate::annotate::options::Confirm;
@@ -16,11 +16,9 @@ use crate::check::cost;
 use crate::config::{ApiConfig, Problems, ProcessConfig};
 use crate::error::Failure;
 use crate::mcp::McpServer;
-use crate::mcp::endpoints::introduction::ApiSlot;
 use crate::mcp::endpoints::served_apis::ApiCounts;
 use crate::mcp::meta_tools::ListMode;
 use crate::mock::Running;
-use crate::outbound::OutboundError;
 use crate::spec::{Revision, Severity};
 use crate::text;
 use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};
@@ -32,29 +30,9 @@ fn may_come(config: &ApiConfig, failure: &Failure) -> bool {
         && matches!(failure, Failure::Read(_) | Failure::Document { .. })
 }
 
-/// Makes the slot of an API: the facts that are known before its document is read.
-pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
-    ApiSlot {
-        name: config.options.name.clone(),
-        about: config.options.about.clone(),
-        is_mock: config.mock,
-        prefix: config.options.annotate.names.prefix.clone(),
-        list: config.list.clone(),
-        scopes: Arc::new(config.scopes.clone()),
-        shares: Arc::clone(&config.options.annotate.shares),
-        access_scopes: config
-            .options
-            .annotate
-            .access
-            .iter()
-            .flat_map(|rule| rule.says.scopes.clone())
-            .collect(),
-    }
-}
-
 /// APIs that are being loaded.
 pub(crate) struct LoadingApis {
-    loads: JoinSet<(usize, Result<Served, Failure>)>,
+    loads: Loads<Served>,
     configs: Vec<Arc<ApiConfig>>,
     server: McpServer,
     confirm: Confirm,
@@ -74,13 +52,10 @@ impl LoadingApis {
         process: &ProcessConfig,
         server: &McpServer,
     ) -> Self {
-        let mut loads = JoinSet::new();
-        for (index, config) in configs.iter().enumerate() {
-            let (span, config, server) =
-                (load::span_of(config), Arc::clone(config), server.clone());
-            let load = async move { (index, load_into(&config, &server, index, None).await) };
-            loads.spawn(load.instrument(span));
-        }
+        let loads = each_api::start_loads(&configs, |config, index| {
+            let server = server.clone();
+            async move { load_into(&config, &server, index, None).await }
+        });
         Self {
             loads,
             configs,
@@ -100,48 +75,35 @@ impl LoadingApis {
     pub(crate) async fn finish(mut self) -> Result<WatchedApis, Failure> {
         let mut watching = Vec::new();
         let (mut problems, mut is_complete) = (Problems::default(), true);
-        while let Some(loaded) = self.loads.join_next().await {
-            let (index, outcome) = loaded.map_err(|error| {
-                Failure::Io(
-                    "a document cannot be loaded".into(),
-                    std::io::Error::other(error),
-                )
-            })?;
+        while let Some((index, outcome)) = each_api::next_load(&mut self.loads).await? {
             let Some(config) = self.configs.get(index) else {
                 continue;
             };
-            let standing = match (outcome, &config.options.name) {
-                (Ok(served), _) => Some(served),
-                (Err(failure), None) => {
-                    match config.reload.filter(|_| may_come(config, &failure)) {
-                        Some(every) => {
+            let standing = match outcome {
+                Ok(served) => Some(served),
+                Err(failure) => {
+                    let every = config.reload.filter(|_| may_come(config, &failure));
+                    let failure = match (every, &config.options.name) {
+                        (Some(every), None) => {
                             tracing::error!(
                                 "there are no tools yet: {}; --reload tries again every {} s",
                                 text::error_in_a_line(&failure),
                                 every.as_secs_f64()
                             );
-                            self.server.apis().fail(index, failure.for_clients());
-                            is_complete = false;
-                            None
+                            failure
                         }
-                        None => return Err(failure),
-                    }
-                }
-                (Err(Failure::Settings(own)), name @ Some(_)) => {
-                    problems.of_api(name.as_ref(), |problems| problems.extend(own));
-                    continue;
-                }
-                (Err(failure @ Failure::Outbound(OutboundError::Identity(_))), name @ Some(_)) => {
-                    problems.of_api(name.as_ref(), |problems| {
-                        problems.push(text::error_in_a_line(&failure));
-                    });
-                    continue;
-                }
-                (Err(failure), Some(name)) => {
-                    tracing::error!(
-                        "the API `{name}` is not served: {}",
-                        text::error_in_a_line(&failure)
-                    );
+                        (_, name) => {
+                            let own = each_api::own_failure(config, failure, &mut problems)?;
+                            let (Some(failure), Some(name)) = (own, name) else {
+                                continue;
+                            };
+                            tracing::error!(
+                                "the API `{name}` is not served: {}",
+                                text::error_in_a_line(&failure)
+                            );
+                            failure
+                        }
+                    };
                     self.server.apis().fail(index, failure.for_clients());
                     is_complete = false;
                     None

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::api::ApiName;
 use crate::cli::ConfigFile;
 use crate::cli::each_api::load_each;
 use crate::cli::load::{self, LoadPurpose, SettingsUse};
@@ -12,36 +11,24 @@ use crate::credentials::login::Login;
 use crate::error::Failure;
 use crate::text::one_line;
 
-/// The security schemes of OAuth of all APIs, with their logins.
+/// The logins that are meant.
 pub(super) struct FoundLogins {
-    all: Vec<SchemeLogin>,
+    /// The security schemes, each with its API if there are several, and their logins.
+    pub(super) logins: Vec<(String, Arc<Login>)>,
+    /// True if there are several APIs.
+    has_names: bool,
     /// True if a server with these settings has clients over HTTP.
     pub(super) is_over_http: bool,
 }
 
-/// A login that a person can use.
-#[derive(Clone, Copy)]
-pub(super) struct FoundLogin<'l> {
-    /// The scheme, with its API if there are several.
-    pub(super) label: &'l str,
-    pub(super) login: &'l Login,
-}
-
-struct SchemeLogin {
-    api: Option<ApiName>,
-    scheme: String,
-    label: String,
-    /// The login, or the reason why no one can sign in.
-    login: Result<Arc<Login>, String>,
-}
-
-/// Reads the documents, and finds their logins.
+/// Reads the documents, and finds the logins of a scheme, or all of them.
 ///
 /// # Errors
-/// The settings or the documents cannot be used.
+/// The settings or the documents cannot be used, or there is no such login.
 pub(super) async fn find_logins(
     settings: &CommandSettings,
     file: &ConfigFile,
+    scheme: Option<&str>,
 ) -> Result<FoundLogins, Failure> {
     let config = load::settings(
         settings,
@@ -53,23 +40,43 @@ pub(super) async fn find_logins(
     refuse_mocks_and_tenants(&config.apis)?;
     let is_over_http = matches!(config.process.transport, Transport::Http { .. });
     let loaded = load_each(config.apis, LoadPurpose::Serve).await?;
-    let mut all = Vec::new();
+    let (mut logins, mut labels, mut why) = (Vec::new(), Vec::new(), Vec::new());
     for (_, loaded) in &loaded.apis {
-        let api = loaded.api.name();
-        for (scheme, login) in loaded.api.logins() {
-            let mut label = format!("`{}`", one_line(scheme));
-            if let Some(api) = api {
+        for (own, login) in loaded.api.logins() {
+            let mut label = format!("`{}`", one_line(own));
+            if let Some(api) = loaded.api.name() {
                 label.push_str(&format!(" of the API `{api}`"));
             }
-            all.push(SchemeLogin {
-                api: api.cloned(),
-                scheme: scheme.clone(),
-                label,
-                login: login.clone(),
-            });
+            labels.push(label.clone());
+            match login {
+                _ if scheme.is_some_and(|scheme| scheme != own) => {}
+                Ok(login) => logins.push((label, Arc::clone(login))),
+                Err(problem) => why.push(format!("nobody can sign in to {label}: {problem}")),
+            }
         }
     }
-    Ok(FoundLogins { all, is_over_http })
+    if !logins.is_empty() {
+        return Ok(FoundLogins {
+            logins,
+            has_names: loaded
+                .apis
+                .iter()
+                .any(|(_, loaded)| loaded.api.name().is_some()),
+            is_over_http,
+        });
+    }
+    if why.is_empty() {
+        why.push(if labels.is_empty() {
+            "the document has no security scheme of the type oauth2 or openIdConnect, so there is nothing to sign in to".into()
+        } else {
+            format!(
+                "`{}` is no security scheme of the type oauth2 or openIdConnect; there is {}",
+                one_line(scheme.unwrap_or_default()),
+                labels.join(", ")
+            )
+        });
+    }
+    Err(Failure::Settings(why.into()))
 }
 
 fn refuse_mocks_and_tenants(apis: &[ApiConfig]) -> Result<(), Failure> {
@@ -88,56 +95,27 @@ fn refuse_mocks_and_tenants(apis: &[ApiConfig]) -> Result<(), Failure> {
 }
 
 impl FoundLogins {
-    /// The logins of a scheme, or all of them.
+    /// The only login, with its scheme.
     ///
     /// # Errors
-    /// There is none.
-    pub(super) fn all(&self, scheme: Option<&str>) -> Result<Vec<FoundLogin<'_>>, Failure> {
-        let (mut found, mut why) = (Vec::new(), Vec::new());
-        let is_meant = |known: &&SchemeLogin| scheme.is_none_or(|scheme| scheme == known.scheme);
-        for SchemeLogin { label, login, .. } in self.all.iter().filter(is_meant) {
-            match login {
-                Ok(login) => found.push(FoundLogin { label, login }),
-                Err(problem) => why.push(format!("nobody can sign in to {label}: {problem}")),
-            }
+    /// There are several.
+    pub(super) fn one(&self) -> Result<(&str, &Login), Failure> {
+        if let [(label, login)] = self.logins.as_slice() {
+            return Ok((label, login));
         }
-        if !found.is_empty() {
-            return Ok(found);
-        }
-        if why.is_empty() {
-            let all: Vec<&str> = self.all.iter().map(|known| known.label.as_str()).collect();
-            why.push(if all.is_empty() {
-                "the document has no security scheme of the type oauth2 or openIdConnect, so there is nothing to sign in to".into()
-            } else {
-                format!(
-                    "`{}` is no security scheme of the type oauth2 or openIdConnect; there is {}",
-                    one_line(scheme.unwrap_or_default()),
-                    all.join(", ")
-                )
-            });
-        }
-        Err(Failure::Settings(why.into()))
-    }
-
-    /// The login that is meant.
-    ///
-    /// # Errors
-    /// There is none, or several.
-    pub(super) fn one(&self, scheme: Option<&str>) -> Result<FoundLogin<'_>, Failure> {
-        match self.all(scheme)?.as_slice() {
-            [only] => Ok(*only),
-            several => {
-                let labels: Vec<&str> = several.iter().map(|found| found.label).collect();
-                let how = if self.all.iter().any(|known| known.api.is_some()) {
-                    "choose an API with --api NAME, or name a scheme"
-                } else {
-                    "name one of them, as in `openapi-mcp login SCHEME`"
-                };
-                Err(Failure::setting(format!(
-                    "there is more than one login ({}); {how}",
-                    labels.join(", ")
-                )))
-            }
-        }
+        let labels: Vec<&str> = self
+            .logins
+            .iter()
+            .map(|(label, _)| label.as_str())
+            .collect();
+        let how = if self.has_names {
+            "choose an API with --api NAME, or name a scheme"
+        } else {
+            "name one of them, as in `openapi-mcp login SCHEME`"
+        };
+        Err(Failure::setting(format!(
+            "there is more than one login ({}); {how}",
+            labels.join(", ")
+        )))
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 use url::Url;
 
-use self::found::{FoundLogin, find_logins};
+use self::found::find_logins;
 use super::{ConfigFile, help, output};
 use crate::config::settings::CommandSettings;
 use crate::config::values::{UrlForm, plain_url};
@@ -68,12 +68,12 @@ fn read_callback(text: &str) -> Result<CallbackAddress, String> {
 }
 
 pub(crate) async fn run(command: &LoginCommand) -> Result<ExitCode, Failure> {
-    let logins = find_logins(&command.settings, &command.config).await?;
+    let scheme = command.scheme.as_deref();
+    let found = find_logins(&command.settings, &command.config, scheme).await?;
     if command.status {
-        return show_status(&logins.all(command.scheme.as_deref())?);
+        return show_status(&found.logins);
     }
-    let found = logins.one(command.scheme.as_deref())?;
-    let login = found.login;
+    let (label, login) = found.one()?;
     let signed_in = timeout(LOGIN_TIMEOUT, async {
         if command.device {
             by_device(login).await
@@ -90,13 +90,12 @@ pub(crate) async fn run(command: &LoginCommand) -> Result<ExitCode, Failure> {
     match signed_in {
         Ok(facts) => {
             output::print_result(&format!(
-                "Signed in to {}{} with the scopes: {}\nThe refresh token is kept in {}.\n",
-                found.label,
+                "Signed in to {label}{} with the scopes: {}\nThe refresh token is kept in {}.\n",
                 describe_person(&facts),
                 shown_scopes(&facts),
                 login.store.path().display()
             ))?;
-            if logins.is_over_http {
+            if found.is_over_http {
                 output::print_remark(
                     "warning: with `transport: http`, every client of the server calls the API as this person",
                 );
@@ -104,10 +103,7 @@ pub(crate) async fn run(command: &LoginCommand) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         Err(LoginFailure::Refused(why)) => {
-            output::print_remark(&format!(
-                "error: the login to {} failed: {why}",
-                found.label
-            ));
+            output::print_remark(&format!("error: the login to {label} failed: {why}"));
             Ok(ExitCode::FAILURE)
         }
         Err(LoginFailure::Command(failure)) => Err(failure),
@@ -181,14 +177,14 @@ async fn by_device(login: &Login) -> Result<LoginFacts, LoginFailure> {
 }
 
 /// Shows who is signed in. No token is shown.
-fn show_status(logins: &[FoundLogin<'_>]) -> Result<ExitCode, Failure> {
+fn show_status(logins: &[(String, Arc<Login>)]) -> Result<ExitCode, Failure> {
     let mut is_complete = true;
-    for found in logins {
-        let stored = found.login.stored().map_err(Failure::setting)?;
+    for (label, login) in logins {
+        let stored = login.stored().map_err(Failure::setting)?;
         is_complete &= stored.is_some();
         let line = match stored {
-            None => format!("{}: nobody is signed in\n", found.label),
-            Some(token) => describe_login(*found, &token),
+            None => format!("{label}: nobody is signed in\n"),
+            Some(token) => describe_login(label, &token),
         };
         output::print_result(&line)?;
     }
@@ -199,7 +195,7 @@ fn show_status(logins: &[FoundLogin<'_>]) -> Result<ExitCode, Failure> {
     })
 }
 
-fn describe_login(found: FoundLogin<'_>, token: &StoredToken) -> String {
+fn describe_login(label: &str, token: &StoredToken) -> String {
     let (person, scopes) = match &token.login {
         Some(facts) => (describe_person(facts), shown_scopes(facts)),
         None => (String::new(), "unknown".to_owned()),
@@ -214,10 +210,7 @@ fn describe_login(found: FoundLogin<'_>, token: &StoredToken) -> String {
             httpdate::fmt_http_date(at)
         ),
     };
-    format!(
-        "{}: signed in{person}\n  scopes: {scopes}\n  {until}\n",
-        found.label
-    )
+    format!("{label}: signed in{person}\n  scopes: {scopes}\n  {until}\n")
 }
 
 fn describe_person(facts: &LoginFacts) -> String {
@@ -251,10 +244,11 @@ pub(crate) struct LogoutCommand {
 }
 
 pub(crate) async fn log_out(command: &LogoutCommand) -> Result<ExitCode, Failure> {
-    let logins = find_logins(&command.settings, &command.config).await?;
+    let scheme = command.scheme.as_deref();
+    let found = find_logins(&command.settings, &command.config, scheme).await?;
     let mut code = ExitCode::SUCCESS;
-    for found in logins.all(command.scheme.as_deref())? {
-        if !end_login(found).await? {
+    for (label, login) in found.logins {
+        if !end_login(&label, &login).await? {
             code = ExitCode::FAILURE;
         }
     }
@@ -262,9 +256,8 @@ pub(crate) async fn log_out(command: &LogoutCommand) -> Result<ExitCode, Failure
 }
 
 /// Ends a login. Returns false if the refresh token may still be valid.
-async fn end_login(found: FoundLogin<'_>) -> Result<bool, Failure> {
-    let label = found.label;
-    let (text, is_over) = match found.login.log_out().await.map_err(Failure::setting)? {
+async fn end_login(label: &str, login: &Login) -> Result<bool, Failure> {
+    let (text, is_over) = match login.log_out().await.map_err(Failure::setting)? {
         LogoutOutcome::NobodySignedIn => (format!("{label}: nobody was signed in\n"), true),
         LogoutOutcome::Revoked => (
             format!("{label}: the refresh token is revoked and removed\n"),
