@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::clients::FileFormat;
 use super::entry::{ClientEntry, EntryTarget};
-use super::place::{ClientPlace, FileFormat};
+use super::place::ClientPlace;
 use super::{json_file, toml_file};
 use crate::annotate::KnownClient;
 use crate::error::Failure;

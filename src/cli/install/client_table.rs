@@ -5,8 +5,9 @@
 mod tests {
     use std::path::Path;
 
+    use super::super::clients::CLIENTS;
     use super::super::entry::placeholder;
-    use super::super::place::{INSTALLABLE, InstallScope, OperatingSystem, Surroundings, place_of};
+    use super::super::place::{InstallScope, OperatingSystem, Surroundings, place_of};
     use crate::annotate::{ClientProfile, KnownClient, ShownForm};
     use crate::check::cost::client_costs;
 
@@ -16,11 +17,8 @@ mod tests {
 
     /// The clients of the table: those that `install` knows, and those that only `--client` does.
     fn listed() -> Vec<KnownClient> {
-        [
-            &INSTALLABLE[..],
-            &[KnownClient::Openai, KnownClient::Generic],
-        ]
-        .concat()
+        let others = [KnownClient::Openai, KnownClient::Generic];
+        CLIENTS.iter().map(|row| row.client).chain(others).collect()
     }
 
     fn file_of(client: KnownClient) -> String {

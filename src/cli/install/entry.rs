@@ -8,10 +8,9 @@ use clap::ValueEnum as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
+use super::clients::{CLIENTS, FileFormat, InstallableClient, installable};
 use super::flags::WSL;
-use super::place::{
-    ClientPlace, FileFormat, INSTALLABLE, InstallScope, OperatingSystem, Surroundings, place_of,
-};
+use super::place::{ClientPlace, InstallScope, OperatingSystem, Surroundings, place_of};
 use crate::annotate::KnownClient;
 use crate::json::JsonObject;
 use crate::transport::http::page::{ENDPOINT, PageSnippet};
@@ -41,17 +40,11 @@ pub(crate) enum EntryTarget {
     },
 }
 
-/// The clients that can resolve a variable, and how they write it.
+/// A variable as a client resolves it, if it can.
 pub(super) fn placeholder(client: KnownClient, server: &str, variable: &str) -> Option<String> {
-    Some(match client {
-        KnownClient::ClaudeCode => format!("${{{variable}}}"),
-        KnownClient::Vscode => format!("${{input:{}}}", input_id(server, variable)),
-        KnownClient::Cursor | KnownClient::Windsurf => format!("${{env:{variable}}}"),
-        KnownClient::Gemini => format!("${variable}"),
-        KnownClient::Opencode => format!("{{env:{variable}}}"),
-        KnownClient::Continue => format!("${{{{ secrets.{variable} }}}}"),
-        _ => return None,
-    })
+    let form = installable(client).ok()?.variable?;
+    let form = form.replace("ID", &input_id(server, variable));
+    Some(form.replace("NAME", variable))
 }
 
 /// The id of a question that VS Code asks: the server, and what is asked for.
@@ -83,11 +76,6 @@ pub(crate) fn hands_over_variables(client: KnownClient) -> bool {
     !matches!(client, KnownClient::ClaudeDesktop | KnownClient::Zed)
 }
 
-/// Returns `true` if a client takes the address of a server.
-pub(crate) fn takes_url(client: KnownClient) -> bool {
-    client != KnownClient::ClaudeDesktop
-}
-
 impl ClientEntry {
     /// The names of the variables that the entry refers to.
     pub(crate) fn variables(&self) -> &[String] {
@@ -99,112 +87,49 @@ impl ClientEntry {
 
     /// The entry as the client's value.
     pub(crate) fn value(&self, client: KnownClient) -> Value {
-        match &self.target {
-            EntryTarget::Command {
-                program,
-                arguments,
-                variables,
-            } => self.command_value(client, program, arguments, variables),
-            EntryTarget::Url { url, token } => self.url_value(client, url, token.as_deref()),
-        }
-    }
-
-    fn command_value(
-        &self,
-        client: KnownClient,
-        program: &str,
-        arguments: &[String],
-        variables: &[String],
-    ) -> Value {
-        let mut resolved: JsonObject = variables
-            .iter()
-            .filter_map(|name| Some((name.clone(), placeholder(client, &self.name, name)?.into())))
-            .collect();
+        let variables = self.variables();
+        let form = |variable: &String| placeholder(client, &self.name, variable);
         let mut plain = JsonObject::new();
-        if program == WSL && !variables.is_empty() {
-            let names_alone = matches!(client, KnownClient::Codex | KnownClient::Goose);
-            let target = if names_alone {
-                &mut plain
-            } else {
-                &mut resolved
+        let (row, mut words, mut url) = (installable(client).ok(), Vec::new(), None);
+        let template = match &self.target {
+            EntryTarget::Command {
+                program, arguments, ..
+            } => {
+                words.push(program);
+                words.extend(arguments);
+                if program == WSL && !variables.is_empty() {
+                    plain.insert("WSLENV".into(), shared_with_wsl(variables).into());
+                }
+                row.map(|row| row.command)
+            }
+            EntryTarget::Url { url: address, .. } => {
+                url = Some(address);
+                row.and_then(|row| row.address)
+            }
+        };
+        let resolve = |name: &str| {
+            let value = match name {
+                "name" => json!(self.name),
+                "program" => json!(words.first()),
+                "args" => json!(words.get(1..)),
+                "words" => json!(words),
+                "names" => json!(variables),
+                "plain" => json!(plain),
+                "env" => {
+                    let named = |name: &String| Some((name.clone(), form(name)?.into()));
+                    let mut resolved: JsonObject = variables.iter().filter_map(named).collect();
+                    resolved.extend(plain.clone());
+                    resolved.into()
+                }
+                "url" => json!(url),
+                "token" => json!(variables.first().and_then(form)),
+                _ => json!(variables.first()),
             };
-            target.insert("WSLENV".into(), shared_with_wsl(variables).into());
-        }
-        let mut value = match client {
-            KnownClient::Opencode => {
-                let command: Vec<&str> = [program]
-                    .into_iter()
-                    .chain(arguments.iter().map(String::as_str))
-                    .collect();
-                json!({ "type": "local", "command": command, "enabled": true })
-            }
-            KnownClient::Goose => json!({
-                "name": self.name, "type": "stdio", "cmd": program, "args": arguments, "enabled": true, "timeout": 300,
-            }),
-            KnownClient::Continue => {
-                json!({ "name": self.name, "command": program, "args": arguments })
-            }
-            KnownClient::ClaudeCode | KnownClient::Vscode => {
-                json!({ "type": "stdio", "command": program, "args": arguments })
-            }
-            _ => json!({ "command": program, "args": arguments }),
+            let is_empty = value.is_null() || value == json!({}) || value == json!([]);
+            (!is_empty).then_some(value)
         };
-        let Some(members) = value.as_object_mut() else {
-            return value;
-        };
-        let (key, handed) = match client {
-            KnownClient::Codex => ("env_vars", json!(variables)),
-            KnownClient::Goose => ("env_keys", json!(variables)),
-            KnownClient::Opencode => ("environment", Value::Object(resolved)),
-            _ => ("env", Value::Object(resolved)),
-        };
-        let key_of_plain = if client == KnownClient::Goose {
-            "envs"
-        } else {
-            "env"
-        };
-        for (key, handed) in [(key, handed), (key_of_plain, Value::Object(plain))] {
-            if handed != json!({}) && handed != json!([]) {
-                members.insert(key.into(), handed);
-            }
-        }
-        value
-    }
-
-    fn url_value(&self, client: KnownClient, url: &str, token: Option<&str>) -> Value {
-        let mut value = match client {
-            KnownClient::ClaudeCode | KnownClient::Vscode => json!({ "type": "http", "url": url }),
-            KnownClient::Windsurf => json!({ "serverUrl": url }),
-            KnownClient::Gemini => json!({ "httpUrl": url }),
-            KnownClient::Goose => json!({
-                "name": self.name, "type": "streamable_http", "uri": url, "enabled": true, "timeout": 300,
-            }),
-            KnownClient::Continue => {
-                json!({ "name": self.name, "type": "streamable-http", "url": url })
-            }
-            KnownClient::Opencode => json!({ "type": "remote", "url": url, "enabled": true }),
-            _ => json!({ "url": url }),
-        };
-        let (Some(token), Some(members)) = (token, value.as_object_mut()) else {
-            return value;
-        };
-        if client == KnownClient::Codex {
-            members.insert("bearer_token_env_var".into(), token.into());
-        } else if client == KnownClient::Goose {
-            members.insert(
-                "headers".into(),
-                json!({ "Authorization": format!("Bearer ${{{token}}}") }),
-            );
-            members.insert("env_keys".into(), json!([token]));
-        } else if let Some(form) = placeholder(client, &self.name, token) {
-            let headers = json!({ "Authorization": format!("Bearer {form}") });
-            if client == KnownClient::Continue {
-                members.insert("requestOptions".into(), json!({ "headers": headers }));
-            } else {
-                members.insert("headers".into(), headers);
-            }
-        }
-        value
+        let template = serde_json::from_str(template.unwrap_or_default()).unwrap_or_default();
+        filled(template, &resolve).unwrap_or_default()
     }
 
     /// The questions that VS Code asks the user; other clients have none.
@@ -314,6 +239,25 @@ impl ClientEntry {
     }
 }
 
+/// A template with the values of what begins with `$`. A member without a value is left out.
+fn filled(template: Value, resolve: &dyn Fn(&str) -> Option<Value>) -> Option<Value> {
+    match template {
+        Value::String(text) => match text.split_once('$') {
+            None => Some(text.into()),
+            Some((before, name)) => Some(match resolve(name)? {
+                Value::String(value) => format!("{before}{value}").into(),
+                value => value,
+            }),
+        },
+        Value::Object(members) => {
+            let member = |(key, member)| Some((key, filled(member, resolve)?));
+            let members: JsonObject = members.into_iter().filter_map(member).collect();
+            (!members.is_empty()).then_some(members.into())
+        }
+        other => Some(other),
+    }
+}
+
 /// YAML in which every value is written as JSON, which YAML contains.
 fn yaml_snippet(client: KnownClient, keys: &[&str], name: &str, value: &Value) -> String {
     let mut text = String::new();
@@ -340,18 +284,8 @@ fn yaml_snippet(client: KnownClient, keys: &[&str], name: &str, value: &Value) -
 
 /// Returns the length of the longest tool's name in the client, and its limit.
 pub(super) fn name_limit(client: KnownClient, server: &str, tool: &str) -> Option<(usize, usize)> {
-    let both = server.len() + tool.len();
-    match client {
-        // mcp__SERVER__TOOL
-        KnownClient::ClaudeCode | KnownClient::ClaudeDesktop | KnownClient::Codex => {
-            Some((both + 7, 64))
-        }
-        // mcp_SERVER_TOOL
-        KnownClient::Gemini => Some((both + 5, 63)),
-        KnownClient::Vscode => Some((both + 5, 64)),
-        KnownClient::Cursor => Some((both, 60)),
-        _ => None,
-    }
+    let (around, limit) = installable(client).ok()?.name_limit?;
+    Some((server.len() + tool.len() + around, limit))
 }
 
 /// The variable that holds the token in the entries.
@@ -374,20 +308,20 @@ pub(crate) fn page_entries(needs_token: bool) -> Vec<PageSnippet> {
             token: token.clone(),
         },
     };
-    let clients = INSTALLABLE.into_iter().filter(|client| takes_url(*client));
+    let clients = CLIENTS.iter().filter(|row| row.address.is_some());
     // Zed's file takes no variable, and a token is never shown as a value.
-    let clients = clients.filter(|client| token.is_none() || *client != KnownClient::Zed);
-    let snippets = clients.filter_map(|client| {
-        let place = place_of(client, InstallScope::User, &at).ok()?;
+    let clients = clients.filter(|row| token.is_none() || row.client != KnownClient::Zed);
+    let snippets = clients.filter_map(|row| {
+        let place = place_of(row.client, InstallScope::User, &at).ok()?;
         let variable = if needs_token {
             format!("It reads the token from the variable {TOKEN_VARIABLE}.")
         } else {
             String::new()
         };
         Some(PageSnippet {
-            client: shown_name(client),
-            command: add_command(client, &entry),
-            text: entry.snippet(client, &place),
+            client: shown_name(row.client),
+            command: add_command(row, needs_token, &entry.name),
+            text: entry.snippet(row.client, &place),
             file: place.file.display().to_string(),
             note: variable,
         })
@@ -404,39 +338,12 @@ fn shown_name(client: KnownClient) -> String {
     name.unwrap_or_else(|| client.to_string())
 }
 
-/// The command of a client that adds the entry, for clients that have one.
-fn add_command(client: KnownClient, entry: &ClientEntry) -> Option<String> {
-    let ClientEntry { name, target } = entry;
-    let EntryTarget::Url { url, token } = target else {
-        return None;
-    };
-    let header = |form: &str| {
-        token
-            .as_ref()
-            .map(|_| format!(" --header 'Authorization: Bearer {form}'"))
-            .unwrap_or_default()
-    };
-    Some(match client {
-        KnownClient::ClaudeCode => format!(
-            "claude mcp add --transport http --scope user {name} {url}{}",
-            header(&format!("${{{TOKEN_VARIABLE}}}"))
-        ),
-        KnownClient::Gemini => format!(
-            "gemini mcp add --transport http --scope user {name} {url}{}",
-            header(&format!("${TOKEN_VARIABLE}"))
-        ),
-        KnownClient::Codex => {
-            let token = token
-                .as_ref()
-                .map(|name| format!(" --bearer-token-env-var {name}"))
-                .unwrap_or_default();
-            format!("codex mcp add {name} --url {url}{token}")
-        }
-        // A question for the token is not part of an entry.
-        KnownClient::Vscode if token.is_none() => {
-            let value = json!({ "name": name, "type": "http", "url": url });
-            format!("code --add-mcp '{value}'")
-        }
-        _ => return None,
-    })
+/// The command of a client that adds the address, for clients that have one.
+fn add_command(row: &InstallableClient, needs_token: bool, name: &str) -> Option<String> {
+    let (command, with_token) = row.add?;
+    let end = if needs_token { with_token? } else { "" };
+    let form = placeholder(row.client, name, TOKEN_VARIABLE).unwrap_or_default();
+    let end = end.replace("$variable", TOKEN_VARIABLE);
+    let command = command.replace("$name", name).replace("$url", ENDPOINT);
+    Some(command + &end.replace("$token", &form))
 }

@@ -5,7 +5,7 @@ use jsonc_parser::errors::ParseError;
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::Value;
 
-use super::place::FileFormat;
+use super::clients::FileFormat;
 
 /// Reads the whole file; an empty one is `null`.
 ///

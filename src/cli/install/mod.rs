@@ -4,14 +4,13 @@
 //! # Adding a client to install into
 //!
 //! - A variant of `KnownClient` and its `ClientProfile`, both in `annotate/client_profile.rs`.
-//! - Its file: `INSTALLABLE`, `form_of`, `user_file` and `project_file` in `cli/install/place.rs`.
-//! - Its entry: `command_value` and `url_value` in `cli/install/entry.rs`, and `name_limit` there
-//!   if the client limits the names of server and tool together.
+//! - A row of `CLIENTS` in `cli/install/clients.rs`: its file, and the forms of its entries.
 //! - A row in `tests/it/install/entries.rs`; the table of clients in the book follows with
 //!   `UPDATE=1`.
 
 mod client_file;
 mod client_table;
+mod clients;
 mod edit;
 pub(crate) mod entry;
 mod flags;
@@ -25,6 +24,7 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 
 use self::client_file::ClientFile;
+use self::clients::{CLIENTS, installable};
 use self::edit::{EntryChange, InstallMode, edit, mode};
 use self::entry::{ClientEntry, EntryTarget};
 use self::needs::EntryNeeds;
@@ -171,7 +171,7 @@ fn url_entry(
             "--url names a server that has its own settings; --{flag} belongs to that server"
         )));
     }
-    if !entry::takes_url(client) {
+    if installable(client).is_ok_and(|row| row.address.is_none()) {
         return Err(Failure::setting(
             "Claude Desktop has no entry for an address in its file; add the server under Settings, Connectors, or install one that it starts, with --spec".into(),
         ));
@@ -374,8 +374,8 @@ fn only_own_entry(place: &ClientPlace, client: KnownClient) -> Result<String, Fa
 fn list_clients(target: &TargetFile) -> Result<ExitCode, Failure> {
     let folder = variables::current_folder().map_err(Failure::setting)?;
     let mut text = String::new();
-    for client in place::INSTALLABLE {
-        let program = place::program_of(client).and_then(variables::on_path);
+    for row in &CLIENTS {
+        let (client, program) = (row.client, row.program.and_then(variables::on_path));
         let line = match target.place(client, &folder) {
             Ok(place) if place.file.exists() => format!("found       {}", place.file.display()),
             Ok(place) if place.folder.is_dir() => {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
+use super::clients::{FileFormat, InstallableClient, installable};
 use crate::annotate::KnownClient;
 use crate::config::variables;
 use crate::error::Failure;
@@ -39,20 +40,6 @@ impl OperatingSystem {
     }
 }
 
-/// Format of a client's file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileFormat {
-    /// RFC 8259.
-    Json,
-    /// JSON in which the client takes comments.
-    JsonWithComments,
-    /// JSON in which the client takes comments and trailing commas.
-    Jsonc,
-    Toml,
-    /// Only printed: no library keeps the layout of YAML.
-    Yaml,
-}
-
 /// A client's file, and the path of the servers in it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ClientPlace {
@@ -78,21 +65,6 @@ pub(crate) struct Surroundings<'s> {
     /// The current folder.
     pub(crate) project: &'s Path,
 }
-
-/// The clients that can be installed into.
-pub(crate) const INSTALLABLE: [KnownClient; 11] = [
-    KnownClient::ClaudeDesktop,
-    KnownClient::ClaudeCode,
-    KnownClient::Vscode,
-    KnownClient::Cursor,
-    KnownClient::Windsurf,
-    KnownClient::Gemini,
-    KnownClient::Codex,
-    KnownClient::Zed,
-    KnownClient::Goose,
-    KnownClient::Continue,
-    KnownClient::Opencode,
-];
 
 impl Surroundings<'_> {
     fn folder(&self, name: &str) -> Option<PathBuf> {
@@ -122,7 +94,7 @@ impl Surroundings<'_> {
         Ok(match self.system {
             OperatingSystem::Linux => self.xdg_config()?,
             OperatingSystem::Mac => self.home()?.join("Library/Application Support"),
-            OperatingSystem::Windows => self.roaming()?,
+            OperatingSystem::Windows => self.folder_or_home("APPDATA", "AppData/Roaming")?,
         })
     }
 
@@ -131,10 +103,6 @@ impl Surroundings<'_> {
             .folder("XDG_CONFIG_HOME")
             .filter(|folder| folder.is_absolute());
         given.map_or_else(|| Ok(self.home()?.join(".config")), Ok)
-    }
-
-    fn roaming(&self) -> Result<PathBuf, String> {
-        self.folder_or_home("APPDATA", "AppData/Roaming")
     }
 
     /// The folder of the build of Claude Desktop that the Microsoft Store installs; that build does
@@ -165,10 +133,15 @@ pub(crate) fn place_of(
     scope: InstallScope,
     at: &Surroundings<'_>,
 ) -> Result<ClientPlace, String> {
-    let (format, keys) = form_of(client)?;
+    let row = installable(client)?;
     let (folder, name) = match scope {
-        InstallScope::User => user_file(client, at)?,
-        InstallScope::Project => (at.project.to_owned(), project_file(client)?),
+        InstallScope::User => (user_folder(row, at)?, row.file),
+        InstallScope::Project => {
+            let name = row.project.ok_or_else(|| {
+                format!("{client} has no configuration per project; --scope user writes your own")
+            })?;
+            (at.project.to_owned(), name)
+        }
     };
     let mut file = folder.join(name);
     let mut alternative = None;
@@ -194,126 +167,34 @@ pub(crate) fn place_of(
     Ok(ClientPlace {
         file,
         folder,
-        format,
-        keys,
+        format: row.format,
+        keys: row.keys,
         alternative,
         distribution: None,
         project: (scope == InstallScope::Project).then(|| at.project.to_owned()),
     })
 }
 
-/// The form of a client's file, and the keys that lead to the servers in it.
-fn form_of(client: KnownClient) -> Result<(FileFormat, &'static [&'static str]), String> {
-    Ok(match client {
-        KnownClient::ClaudeDesktop
-        | KnownClient::ClaudeCode
-        | KnownClient::Cursor
-        | KnownClient::Windsurf => (FileFormat::Json, &["mcpServers"]),
-        KnownClient::Gemini => (FileFormat::JsonWithComments, &["mcpServers"]),
-        KnownClient::Vscode => (FileFormat::Jsonc, &["servers"]),
-        KnownClient::Zed => (FileFormat::Jsonc, &["context_servers"]),
-        KnownClient::Opencode => (FileFormat::Jsonc, &["mcp"]),
-        KnownClient::Codex => (FileFormat::Toml, &["mcp_servers"]),
-        KnownClient::Goose => (FileFormat::Yaml, &["extensions"]),
-        KnownClient::Continue => (FileFormat::Yaml, &["mcpServers"]),
-        KnownClient::Claude | KnownClient::Openai | KnownClient::Generic => {
-            return Err(not_installable(client));
+/// The user's folder of a client.
+fn user_folder(row: &InstallableClient, at: &Surroundings<'_>) -> Result<PathBuf, String> {
+    let place = match (row.client, at.system) {
+        (KnownClient::ClaudeDesktop, OperatingSystem::Windows) => {
+            if let Some(store) = at.claude_of_the_store() {
+                return Ok(store);
+            }
+            row.folder
         }
-    })
-}
-
-/// The user's folder of a client, and the name of the file in it.
-fn user_file(
-    client: KnownClient,
-    at: &Surroundings<'_>,
-) -> Result<(PathBuf, &'static str), String> {
-    let is_windows = at.system == OperatingSystem::Windows;
-    Ok(match client {
-        KnownClient::ClaudeDesktop => {
-            let store = if is_windows {
-                at.claude_of_the_store()
-            } else {
-                None
-            };
-            let folder =
-                store.map_or_else(|| Ok::<_, String>(at.settings()?.join("Claude")), Ok)?;
-            (folder, "claude_desktop_config.json")
-        }
-        KnownClient::ClaudeCode => (
-            at.folder_or_home("CLAUDE_CONFIG_DIR", ".claude")?,
-            ".claude.json",
-        ),
-        KnownClient::Vscode => (at.settings()?.join("Code/User"), "mcp.json"),
-        KnownClient::Cursor => (at.home()?.join(".cursor"), "mcp.json"),
-        KnownClient::Windsurf => (at.home()?.join(".codeium/windsurf"), "mcp_config.json"),
-        KnownClient::Gemini => (at.home()?.join(".gemini"), "settings.json"),
-        KnownClient::Codex => (at.folder_or_home("CODEX_HOME", ".codex")?, "config.toml"),
         // Only on Linux, it heeds the variable of XDG.
-        KnownClient::Zed if at.system == OperatingSystem::Mac => {
-            (at.home()?.join(".config/zed"), "settings.json")
-        }
-        KnownClient::Zed => (at.settings()?.join("zed"), "settings.json"),
-        KnownClient::Goose if is_windows => {
-            (at.roaming()?.join("Block/goose/config"), "config.yaml")
-        }
-        KnownClient::Goose => (at.xdg_config()?.join("goose"), "config.yaml"),
-        KnownClient::Continue => (at.home()?.join(".continue"), "config.yaml"),
-        KnownClient::Opencode => (at.xdg_config()?.join("opencode"), "opencode.json"),
-        KnownClient::Claude | KnownClient::Openai | KnownClient::Generic => {
-            return Err(not_installable(client));
-        }
-    })
-}
-
-/// The file of a client in the folder of a project.
-fn project_file(client: KnownClient) -> Result<&'static str, String> {
-    Ok(match client {
-        KnownClient::ClaudeCode => ".mcp.json",
-        KnownClient::Vscode => ".vscode/mcp.json",
-        KnownClient::Cursor => ".cursor/mcp.json",
-        KnownClient::Gemini => ".gemini/settings.json",
-        KnownClient::Codex => ".codex/config.toml",
-        KnownClient::Continue => ".continue/mcpServers/openapi-mcp.yaml",
-        KnownClient::Opencode => "opencode.json",
-        _ => {
-            return Err(format!(
-                "{client} has no configuration per project; --scope user writes your own"
-            ));
-        }
-    })
-}
-
-fn not_installable(client: KnownClient) -> String {
-    let address =
-        "it takes the https address of a server; docs/guides/hosted-clients.md has the steps";
-    match client {
-        KnownClient::Claude => format!(
-            "--client claude is claude-desktop or claude-code; name one. For claude.ai, {address}"
-        ),
-        KnownClient::Openai => format!("ChatGPT reads no file: {address}"),
-        _ => {
-            let names: Vec<String> = INSTALLABLE.iter().map(ToString::to_string).collect();
-            format!(
-                "--client {client} is not one program; choose one of {}",
-                names.join(", ")
-            )
-        }
-    }
-}
-
-/// The program that a client is started with, if it is usually on PATH.
-pub(crate) fn program_of(client: KnownClient) -> Option<&'static str> {
-    Some(match client {
-        KnownClient::ClaudeCode => "claude",
-        KnownClient::Vscode => "code",
-        KnownClient::Cursor => "cursor",
-        KnownClient::Windsurf => "windsurf",
-        KnownClient::Gemini => "gemini",
-        KnownClient::Codex => "codex",
-        KnownClient::Zed => "zed",
-        KnownClient::Goose => "goose",
-        KnownClient::Opencode => "opencode",
-        _ => return None,
+        (KnownClient::Zed, OperatingSystem::Mac) => "home/.config/zed",
+        (KnownClient::Goose, OperatingSystem::Windows) => "settings/Block/goose/config",
+        _ => row.folder,
+    };
+    let (base, name) = place.split_once('/').unwrap_or_default();
+    Ok(match base {
+        "home" => at.home()?.join(name),
+        "settings" => at.settings()?.join(name),
+        "xdg" => at.xdg_config()?.join(name),
+        variable => at.folder_or_home(variable, name)?,
     })
 }
 
