@@ -95,48 +95,28 @@ impl<'p> ClientFile<'p> {
         Ok(own.map(|(name, _)| name).collect())
     }
 
-    /// The text of the file with the entry.
+    /// The text of the file with the entry, or without that of the name, if the client finds in it
+    /// what was meant.
     ///
     /// # Errors
     /// As [`find`](Self::find); or the file is written in a way that cannot be edited.
-    pub(super) fn with(&self, entry: &ClientEntry) -> Result<String, Failure> {
-        let value = entry.value(self.client);
-        self.edited(&entry.name, Some(&value), &entry.inputs(self.client))
-    }
-
-    /// The text of the file without the entry.
-    ///
-    /// # Errors
-    /// As [`with`](Self::with).
-    pub(super) fn without(&self, name: &str) -> Result<String, Failure> {
-        self.edited(name, None, &[])
-    }
-
-    /// The edited text, if the client finds in it what was meant, with the byte order mark of the
-    /// file.
-    fn edited(
-        &self,
-        name: &str,
-        meant: Option<&Value>,
-        inputs: &[Value],
-    ) -> Result<String, Failure> {
+    pub(super) fn set(&self, name: &str, entry: Option<&ClientEntry>) -> Result<String, Failure> {
         let (text, keys) = (self.text(), self.keys());
+        let meant = entry.map(|entry| entry.value(self.client));
+        let inputs = entry.map_or_else(Vec::new, |entry| entry.inputs(self.client));
         let edited = match self.place.format {
-            FileFormat::Toml => toml_file::set(text, keys, name, meant),
-            format => json_file::set(text, format, keys, name, meant, inputs),
+            FileFormat::Toml => toml_file::set(text, keys, name, meant.as_ref()),
+            format => json_file::set(text, format, keys, name, meant.as_ref(), &inputs),
         };
         let edited = edited.and_then(|text| {
             let found = find_in(&text, self.place.format, keys, name);
             match found {
-                Ok(found) if found.as_ref() == meant => Ok(text),
+                Ok(found) if found == meant => Ok(text),
                 _ => Err("its servers are written in a form that cannot be edited".to_owned()),
             }
         });
-        let mark = if self.before().starts_with(BOM) {
-            BOM
-        } else {
-            ""
-        };
+        // With the byte order mark of the file.
+        let mark = self.before().strip_suffix(text).unwrap_or_default();
         edited
             .map(|text| format!("{mark}{text}"))
             .map_err(|why| self.untouched(&why))

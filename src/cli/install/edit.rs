@@ -36,10 +36,10 @@ pub(super) fn mode(print: bool, write: bool) -> InstallMode {
 
 /// A change of one entry of a client's file.
 #[derive(Clone, Copy)]
-pub(super) enum EntryChange<'e> {
-    Install(&'e ClientEntry),
-    /// Removal of an entry by its name.
-    Uninstall(&'e str),
+pub(super) struct EntryChange<'e> {
+    pub(super) name: &'e str,
+    /// The entry that is installed; without one, that of the name is removed.
+    pub(super) entry: Option<&'e ClientEntry>,
 }
 
 /// Reads the file, makes the change and writes it, at most twice. The exit code says whether the
@@ -97,33 +97,32 @@ fn edited(
     change: EntryChange<'_>,
     force: bool,
 ) -> Result<Option<String>, Failure> {
-    let shown_place = place.file.display();
-    let name = match change {
-        EntryChange::Install(entry) => &entry.name,
-        EntryChange::Uninstall(name) => name,
-    };
+    let (shown_place, name) = (place.file.display(), change.name);
     let found = file.find(name)?;
     let is_foreign = found
         .as_ref()
         .is_some_and(|found| !is_own_entry(client, name, found))
         && !force;
-    match change {
-        EntryChange::Install(entry) if found.as_ref() == Some(&entry.value(client)) => {
+    let is_done = match change.entry {
+        Some(entry) => found.as_ref() == Some(&entry.value(client)),
+        None => found.is_none(),
+    };
+    match change.entry {
+        Some(_) if is_done => {
             output::print_remark(&format!("`{name}` is already in {shown_place}"));
             Ok(None)
         }
-        EntryChange::Install(_) if is_foreign => Err(Failure::setting(format!(
-            "{shown_place} has another entry `{name}`; --name takes another name, --force replaces it"
-        ))),
-        EntryChange::Install(entry) => file.with(entry).map(Some),
-        EntryChange::Uninstall(_) if found.is_none() => {
+        None if is_done => {
             output::print_remark(&format!("there is no entry `{name}` in {shown_place}"));
             Ok(None)
         }
-        EntryChange::Uninstall(_) if is_foreign => Err(Failure::setting(format!(
+        Some(_) if is_foreign => Err(Failure::setting(format!(
+            "{shown_place} has another entry `{name}`; --name takes another name, --force replaces it"
+        ))),
+        None if is_foreign => Err(Failure::setting(format!(
             "the entry `{name}` in {shown_place} is not one that install writes; --force removes it"
         ))),
-        EntryChange::Uninstall(_) => file.without(name).map(Some),
+        entry => file.set(name, entry).map(Some),
     }
 }
 
@@ -203,10 +202,7 @@ pub(super) fn edit_by_claude(
     force: bool,
 ) -> Result<ExitCode, Failure> {
     let client = KnownClient::ClaudeCode;
-    let name = match change {
-        EntryChange::Install(entry) => entry.name.as_str(),
-        EntryChange::Uninstall(name) => name,
-    };
+    let EntryChange { name, entry } = change;
     // A file that cannot be read here is left to Claude Code.
     let mut before = None;
     if let Ok(file) = ClientFile::read(place, client)
@@ -217,13 +213,9 @@ pub(super) fn edit_by_claude(
         }
         before = found;
     }
-    let (removal, addition) = match change {
-        EntryChange::Install(entry) => (
-            before.as_ref().map(|_| remove_arguments(name)),
-            Some(add_arguments(entry)),
-        ),
-        EntryChange::Uninstall(_) => (Some(remove_arguments(name)), None),
-    };
+    let is_removed = before.is_some() || entry.is_none();
+    let removal = is_removed.then(|| remove_arguments(name));
+    let addition = entry.map(add_arguments);
     let lines: Vec<String> = removal
         .iter()
         .chain(&addition)

@@ -136,7 +136,11 @@ pub(crate) async fn run(
         output::print_remark(&format!("note: {why}"));
         return print_entry(&entry, client, &place, &command.target);
     }
-    let (change, force) = (EntryChange::Install(&entry), command.target.force);
+    let force = command.target.force;
+    let change = EntryChange {
+        name: &entry.name,
+        entry: Some(&entry),
+    };
     if command.target.is_state_file_of_claude_code(client) {
         return edit::edit_by_claude(&place, change, mode, force);
     }
@@ -340,8 +344,11 @@ pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure>
         Some(name) => name.clone(),
         None => only_own_entry(&place, client)?,
     };
-    let name = name.as_str();
-    let (change, mode) = (EntryChange::Uninstall(name), mode(false, target.write));
+    let mode = mode(false, target.write);
+    let change = EntryChange {
+        name: &name,
+        entry: None,
+    };
     if target.is_state_file_of_claude_code(client) {
         return edit::edit_by_claude(&place, change, mode, target.force);
     }

@@ -409,43 +409,29 @@ fn write_bundle(
         &program.bytes,
         true,
     ));
-    let files: Vec<ArchivedFile<'_>> = files
-        .into_iter()
-        .map(|(name, bytes, is_executable)| ArchivedFile {
-            name,
-            bytes,
-            is_executable,
-        })
-        .collect();
     write_archive(&files).map_err(Failure::setting)
 }
 
-/// A file of an archive.
-pub(super) struct ArchivedFile<'a> {
-    pub(super) name: String,
-    pub(super) bytes: &'a [u8],
-    pub(super) is_executable: bool,
-}
+/// A file of an archive: its name, its bytes, and whether it is a program.
+type ArchivedFile<'a> = (String, &'a [u8], bool);
 
 /// The archive's bytes.
 ///
 /// # Errors
 /// A sentence: the archive would be too large for its format.
-pub(super) fn write_archive(files: &[ArchivedFile<'_>]) -> Result<Vec<u8>, String> {
+fn write_archive(files: &[ArchivedFile<'_>]) -> Result<Vec<u8>, String> {
     let failed = |error: &dyn std::fmt::Display| format!("the archive cannot be written: {error}");
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    for file in files {
-        let mode = if file.is_executable { 0o755 } else { 0o644 };
+    for (name, bytes, is_executable) in files {
+        let mode = if *is_executable { 0o755 } else { 0o644 };
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
             .last_modified_time(DateTime::default())
             .unix_permissions(mode);
         writer
-            .start_file(file.name.as_str(), options)
+            .start_file(name.as_str(), options)
             .map_err(|error| failed(&error))?;
-        writer
-            .write_all(file.bytes)
-            .map_err(|error| failed(&error))?;
+        writer.write_all(bytes).map_err(|error| failed(&error))?;
     }
     writer
         .finish()
