@@ -117,21 +117,8 @@ pub(crate) fn check_tenant_source(
     tenants: Option<&TenantOptions>,
     transport: &Transport,
 ) -> Option<String> {
-    let source = &tenants?.source;
-    let why = match (source, transport) {
-        (TenantSource::Header(_), Transport::Stdio) => {
-            "a header of the client, which there is only over HTTP"
-        }
-        (TenantSource::Claim(_), Transport::Stdio) => {
-            "a claim of the client's token, which there is only over HTTP"
-        }
-        (TenantSource::Claim(_), Transport::Http { options, .. })
-            if options.access.oauth.is_none() =>
-        {
-            "a claim of the client's token, and no token is verified without --oauth-issuer"
-        }
-        _ => return None,
-    };
+    let is_claim = matches!(tenants?.source, TenantSource::Claim(_));
+    let why = transport.lacks_value_of_client(is_claim)?;
     Some(format!("`tenants`: the source of the tenant is {why}"))
 }
 

@@ -33,6 +33,21 @@ pub(crate) enum Transport {
     },
 }
 
+impl Transport {
+    /// Returns the source of a value of clients that this transport does not have: a claim of a
+    /// verified token, or a header, which there is none of over stdio.
+    pub(crate) fn lacks_value_of_client(&self, is_claim: bool) -> Option<&'static str> {
+        Some(match (self, is_claim) {
+            (Self::Stdio, false) => "a header of the client, which there is only over HTTP",
+            (Self::Stdio, true) => "a claim of the client's token, which there is only over HTTP",
+            (Self::Http { options, .. }, true) if options.access.oauth.is_none() => {
+                "a claim of the client's token, and no token is verified without --oauth-issuer"
+            }
+            (Self::Http { .. }, _) => return None,
+        })
+    }
+}
+
 /// Resolves the transport; faults of the settings are pushed to `problems`.
 pub(crate) fn resolve_transport(settings: &ServerSettings, problems: &mut Problems) -> Transport {
     match settings.transport {

@@ -96,7 +96,7 @@ pub(crate) fn parse_secret(value: &str) -> Result<SecretString, &'static str> {
 pub(crate) fn resolve_secret<T>(
     [by_variable, by_file]: [&str; 2],
     variable: Option<&str>,
-    file: Option<&PathBuf>,
+    file: Option<&Path>,
     parse: impl FnOnce(&str) -> Result<T, &'static str>,
     problems: &mut Problems,
 ) -> Option<T> {

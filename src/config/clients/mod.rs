@@ -290,14 +290,10 @@ pub(super) fn introspection(
     settings: &IntrospectionSettings,
     problems: &mut Problems,
 ) -> Option<IntrospectionOptions> {
-    let (variable, file) = (
-        settings.oauth_client_secret_env.as_deref(),
-        settings.oauth_client_secret_file.as_ref(),
-    );
     let secret = resolve_secret(
         ["`oauth_client_secret_env`", "`oauth_client_secret_file`"],
-        variable,
-        file,
+        settings.oauth_client_secret_env.as_deref(),
+        settings.oauth_client_secret_file.as_deref(),
         |text| Ok(SecretString::from(text)),
         problems,
     );

@@ -87,7 +87,20 @@ fn resolve_audit(
     is_stdio: bool,
     problems: &mut Problems,
 ) -> Option<AuditOptions> {
-    let key = resolve_audit_key(settings, problems);
+    let parse = |text: &str| {
+        let key = text.trim();
+        let is_long = key.len() >= MIN_KEY_BYTES;
+        is_long
+            .then(|| SecretString::from(key))
+            .ok_or("holds a key of less than 16 characters, which can be guessed; `openssl rand -hex 32` makes a good one")
+    };
+    let key = resolve_secret(
+        ["`audit_key_env`", "`audit_key_file`"],
+        settings.audit_key_env.as_deref(),
+        settings.audit_key_file.as_deref(),
+        parse,
+        problems,
+    );
     let path = settings.audit_log.as_ref()?;
     let target = if path.as_os_str() == "-" {
         if is_stdio {
@@ -102,28 +115,4 @@ fn resolve_audit(
         key,
         required: settings.audit_log_required == Some(true),
     })
-}
-
-fn resolve_audit_key(
-    settings: &ObservabilitySettings,
-    problems: &mut Problems,
-) -> Option<SecretString> {
-    let parse = |text: &str| {
-        let key = text.trim();
-        let is_long = key.len() >= MIN_KEY_BYTES;
-        is_long
-            .then(|| SecretString::from(key))
-            .ok_or("holds a key of less than 16 characters, which can be guessed; `openssl rand -hex 32` makes a good one")
-    };
-    let (variable, file) = (
-        settings.audit_key_env.as_deref(),
-        settings.audit_key_file.as_ref(),
-    );
-    resolve_secret(
-        ["`audit_key_env`", "`audit_key_file`"],
-        variable,
-        file,
-        parse,
-        problems,
-    )
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -68,8 +67,23 @@ pub(crate) fn resolve_shared_state(
     authority_files: &[PathBuf],
     problems: &mut Problems,
 ) -> SharedStateConfig {
-    let keys = resolve_keys(settings, problems);
-    let password = resolve_password(settings, problems);
+    let keys = resolve_secret(
+        ["--state-key-env", "--state-key-file"],
+        settings.state_key_env.as_deref(),
+        settings.state_key_file.as_deref(),
+        StateKeys::parse,
+        problems,
+    );
+    let password = resolve_secret(
+        [
+            "--shared-state-password-env",
+            "--shared-state-password-file",
+        ],
+        settings.shared_state_password_env.as_deref(),
+        settings.shared_state_password_file.as_deref(),
+        parse_secret,
+        problems,
+    );
     let Some(text) = &settings.shared_state else {
         return SharedStateConfig { keys, state: None };
     };
@@ -90,40 +104,6 @@ pub(crate) fn resolve_shared_state(
         keys,
         state: state.map(Arc::new),
     }
-}
-
-fn resolve_keys(settings: &SharedStateSettings, problems: &mut Problems) -> Option<StateKeys> {
-    let (variable, file) = (
-        settings.state_key_env.as_deref(),
-        settings.state_key_file.as_ref(),
-    );
-    resolve_secret(
-        ["--state-key-env", "--state-key-file"],
-        variable,
-        file,
-        StateKeys::parse,
-        problems,
-    )
-}
-
-fn resolve_password(
-    settings: &SharedStateSettings,
-    problems: &mut Problems,
-) -> Option<SecretString> {
-    let (variable, file) = (
-        settings.shared_state_password_env.as_deref(),
-        settings.shared_state_password_file.as_ref(),
-    );
-    resolve_secret(
-        [
-            "--shared-state-password-env",
-            "--shared-state-password-file",
-        ],
-        variable,
-        file,
-        parse_secret,
-        problems,
-    )
 }
 
 /// Reads the URL, which may hold a password by mistake and is not repeated.

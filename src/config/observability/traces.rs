@@ -2,8 +2,6 @@
 //! variables to servers over stdio, so no fault here ends a start: variables that cannot be used
 //! cause one warning, and there are no traces.
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -35,7 +33,7 @@ pub(crate) struct TracesConfig {
 
 /// Reads the configuration of traces from the variables.
 pub(super) fn resolve_traces(propagates: bool) -> TracesConfig {
-    let (export, warning) = match read_options(&TraceVariables::of_environment()) {
+    let (export, warning) = match read_options(&TraceVariables(&read_variable)) {
         Ok(export) => (export, None),
         Err(why) => (None, Some(format!("there are no traces: {why}"))),
     };
@@ -47,16 +45,16 @@ pub(super) fn resolve_traces(propagates: bool) -> TracesConfig {
 }
 
 /// Reads the exporter and the sampling; `None` if no variable requests traces.
-fn read_options(variables: &TraceVariables) -> Result<Option<TraceOptions>, String> {
+fn read_options(variables: &TraceVariables<'_>) -> Result<Option<TraceOptions>, String> {
     let is = |name: &str, wanted: &str| {
         variables
             .get(name)
             .is_some_and(|value| value.eq_ignore_ascii_case(wanted))
     };
-    let asks = ["TRACES_ENDPOINT", "ENDPOINT"]
-        .iter()
-        .any(|name| variables.of_exporter(name).is_some());
-    if !asks || is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none") {
+    if variables.of_traces("ENDPOINT").is_none()
+        || is("OTEL_SDK_DISABLED", "true")
+        || is("OTEL_TRACES_EXPORTER", "none")
+    {
         return Ok(None);
     }
     if variables.get("OTEL_TRACES_EXPORTER").is_some() && !is("OTEL_TRACES_EXPORTER", "otlp") {
@@ -81,13 +79,13 @@ fn read_options(variables: &TraceVariables) -> Result<Option<TraceOptions>, Stri
     Ok(Some(TraceOptions {
         endpoint: read_endpoint(variables)?,
         headers: headers.map_or_else(
-            || Ok(http::HeaderMap::new()),
-            |(name, value)| read_headers(&name, value),
+            || Ok(HeaderMap::new()),
+            |(name, value)| read_headers(&name, &value),
         )?,
         timeout: read_milliseconds(variables.of_traces("TIMEOUT"), DEFAULT_TIMEOUT)?,
         gzip,
         schedule_delay: read_milliseconds(
-            variables.named("OTEL_BSP_SCHEDULE_DELAY"),
+            variables.named("OTEL_BSP_SCHEDULE_DELAY".into()),
             DEFAULT_SCHEDULE_DELAY,
         )?,
         sampler: read_sampler(variables)?,
@@ -97,16 +95,12 @@ fn read_options(variables: &TraceVariables) -> Result<Option<TraceOptions>, Stri
     }))
 }
 
-fn read_endpoint(variables: &TraceVariables) -> Result<Url, String> {
-    let own = variables.named("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
-    let is_own = own.is_some();
-    let (name, text) = own
-        .or_else(|| variables.named("OTEL_EXPORTER_OTLP_ENDPOINT"))
-        .unwrap_or_default();
-    let mut url = plain_url(text, UrlForm::Address).ok_or_else(|| {
+fn read_endpoint(variables: &TraceVariables<'_>) -> Result<Url, String> {
+    let (name, text) = variables.of_traces("ENDPOINT").unwrap_or_default();
+    let mut url = plain_url(&text, UrlForm::Address).ok_or_else(|| {
         format!("{name} must be an http(s) URL without user and password; OTEL_EXPORTER_OTLP_HEADERS can hold a credential")
     })?;
-    if !is_own {
+    if !name.contains("TRACES") {
         let path = format!("{}/{TRACES_PATH}", url.path().trim_end_matches('/'));
         url.set_path(&path);
     }
@@ -114,7 +108,7 @@ fn read_endpoint(variables: &TraceVariables) -> Result<Url, String> {
 }
 
 fn read_milliseconds(
-    variable: Option<(String, &str)>,
+    variable: Option<(String, String)>,
     default: Duration,
 ) -> Result<Duration, String> {
     let Some((name, text)) = variable else {
@@ -130,12 +124,10 @@ fn read_milliseconds(
     Ok(Duration::from_millis(milliseconds))
 }
 
-fn read_sampler(variables: &TraceVariables) -> Result<Sampler, String> {
-    let name = variables
-        .get("OTEL_TRACES_SAMPLER")
-        .unwrap_or(DEFAULT_SAMPLER)
-        .trim()
-        .to_ascii_lowercase();
+fn read_sampler(variables: &TraceVariables<'_>) -> Result<Sampler, String> {
+    let name = variables.get("OTEL_TRACES_SAMPLER");
+    let name = name.unwrap_or_else(|| DEFAULT_SAMPLER.into());
+    let name = name.trim().to_ascii_lowercase();
     let argument = match variables
         .get("OTEL_TRACES_SAMPLER_ARG")
         .filter(|_| name.ends_with("traceidratio"))
@@ -155,7 +147,7 @@ fn read_sampler(variables: &TraceVariables) -> Result<Sampler, String> {
 }
 
 /// Reads the attributes of the process: the variables take precedence over the built-in ones.
-fn read_resource(variables: &TraceVariables) -> Result<Vec<(String, String)>, String> {
+fn read_resource(variables: &TraceVariables<'_>) -> Result<Vec<(String, String)>, String> {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let mut resource = vec![
         ("service.name".to_owned(), "openapi-mcp".to_owned()),
@@ -169,12 +161,12 @@ fn read_resource(variables: &TraceVariables) -> Result<Vec<(String, String)>, St
         resource.push((name, value));
     };
     if let Some(text) = variables.get("OTEL_RESOURCE_ATTRIBUTES") {
-        read_pairs("OTEL_RESOURCE_ATTRIBUTES", text)?
+        read_pairs("OTEL_RESOURCE_ATTRIBUTES", &text)?
             .into_iter()
             .for_each(|(name, value)| set(name, value));
     }
     if let Some(name) = variables.get("OTEL_SERVICE_NAME") {
-        set("service.name".into(), name.to_owned());
+        set("service.name".into(), name);
     }
     Ok(resource)
 }
@@ -184,20 +176,21 @@ type Certificates = (
     Option<std::sync::Arc<crate::outbound::Identity>>,
 );
 
-fn read_certificates(variables: &TraceVariables) -> Result<Certificates, String> {
+fn read_certificates(variables: &TraceVariables<'_>) -> Result<Certificates, String> {
     let mut problems = Problems::default();
-    let path = |name: &str| variables.of_traces(name).map(|(_, path)| Path::new(path));
-    let authorities = variables
-        .of_traces("CERTIFICATE")
-        .map_or_else(Vec::new, |(name, path)| {
-            read_authorities(&name, &[path], &mut problems)
-        });
+    let path = |name: &str| variables.of_traces(name).map(|(_, path)| path);
+    let authorities = variables.of_traces("CERTIFICATE");
+    let authorities = authorities.map_or_else(Vec::new, |(name, path)| {
+        read_authorities(&name, &[path], &mut problems)
+    });
     let names = [
         "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
         "OTEL_EXPORTER_OTLP_CLIENT_KEY",
     ];
     let identity = match (path("CLIENT_CERTIFICATE"), path("CLIENT_KEY")) {
-        (Some(certificate), Some(key)) => read_identity(names, certificate, key, &mut problems),
+        (Some(certificate), Some(key)) => {
+            read_identity(names, certificate.as_ref(), key.as_ref(), &mut problems)
+        }
         (None, None) => None,
         _ => return Err(format!("{} need each other", names.join(" and "))),
     };
@@ -207,71 +200,29 @@ fn read_certificates(variables: &TraceVariables) -> Result<Certificates, String>
         .map_or(Ok((authorities, identity)), Err)
 }
 
-const EXPORTER: &str = "OTEL_EXPORTER_OTLP_";
-/// The variables that count, besides those of the exporter.
-const OTHERS: [&str; 7] = [
-    "OTEL_SDK_DISABLED",
-    "OTEL_TRACES_EXPORTER",
-    "OTEL_TRACES_SAMPLER",
-    "OTEL_TRACES_SAMPLER_ARG",
-    "OTEL_BSP_SCHEDULE_DELAY",
-    "OTEL_SERVICE_NAME",
-    "OTEL_RESOURCE_ATTRIBUTES",
-];
-/// Suffixes of the exporter's variables; each is also valid after `TRACES_`.
-const OF_EXPORTER: [&str; 8] = [
-    "ENDPOINT",
-    "PROTOCOL",
-    "HEADERS",
-    "TIMEOUT",
-    "COMPRESSION",
-    "CERTIFICATE",
-    "CLIENT_CERTIFICATE",
-    "CLIENT_KEY",
-];
+/// The variables of the environment.
+struct TraceVariables<'v>(&'v dyn Fn(&str) -> Option<String>);
 
-/// The variables that are set and not empty.
-pub(super) struct TraceVariables(BTreeMap<String, String>);
-
-impl TraceVariables {
-    pub(super) fn of_environment() -> Self {
-        let of_exporter = OF_EXPORTER.iter().flat_map(|name| {
-            [
-                format!("{EXPORTER}{name}"),
-                format!("{EXPORTER}TRACES_{name}"),
-            ]
-        });
-        let names = of_exporter.chain(OTHERS.iter().map(|name| (*name).to_owned()));
-        Self::from_pairs(names.filter_map(|name| Some((name.clone(), read_variable(&name)?))))
-    }
-
-    pub(super) fn from_pairs(pairs: impl Iterator<Item = (String, String)>) -> Self {
-        Self(pairs.filter(|(_, value)| !counts_as_unset(value)).collect())
-    }
-
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+impl TraceVariables<'_> {
+    fn get(&self, name: &str) -> Option<String> {
+        (self.0)(name).filter(|value| !counts_as_unset(value))
     }
 
     /// A variable with its name, for what is said of it.
-    pub(super) fn named(&self, name: &str) -> Option<(String, &str)> {
-        Some((name.to_owned(), self.get(name)?))
-    }
-
-    /// A variable of the exporter.
-    pub(super) fn of_exporter(&self, name: &str) -> Option<&str> {
-        self.get(&format!("{EXPORTER}{name}"))
+    fn named(&self, name: String) -> Option<(String, String)> {
+        let value = self.get(&name)?;
+        Some((name, value))
     }
 
     /// A variable of the exporter: that of traces alone before that of all signals.
-    pub(super) fn of_traces(&self, name: &str) -> Option<(String, &str)> {
-        let own = self.named(&format!("{EXPORTER}TRACES_{name}"));
-        own.or_else(|| self.named(&format!("{EXPORTER}{name}")))
+    fn of_traces(&self, name: &str) -> Option<(String, String)> {
+        let own = self.named(format!("OTEL_EXPORTER_OTLP_TRACES_{name}"));
+        own.or_else(|| self.named(format!("OTEL_EXPORTER_OTLP_{name}")))
     }
 }
 
 /// Pairs `name=value`, separated by commas, with values percent-encoded.
-pub(super) fn read_pairs(variable: &str, text: &str) -> Result<Vec<(String, String)>, String> {
+fn read_pairs(variable: &str, text: &str) -> Result<Vec<(String, String)>, String> {
     let pairs = text
         .split(',')
         .map(str::trim)
@@ -289,7 +240,7 @@ pub(super) fn read_pairs(variable: &str, text: &str) -> Result<Vec<(String, Stri
 }
 
 /// Headers as [`read_pairs`] reads them, their values marked as secrets.
-pub(super) fn read_headers(variable: &str, text: &str) -> Result<HeaderMap, String> {
+fn read_headers(variable: &str, text: &str) -> Result<HeaderMap, String> {
     const OF_THE_MESSAGE: [HeaderName; 4] = [
         header::HOST,
         header::CONTENT_LENGTH,
@@ -317,10 +268,11 @@ mod tests {
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Result<Option<TraceOptions>, String> {
-        let pairs = variables
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        read_options(&TraceVariables::from_pairs(pairs))
+        let value = |name: &str| {
+            let known = variables.iter().find(|(known, _)| *known == name);
+            known.map(|(_, value)| (*value).to_owned())
+        };
+        read_options(&TraceVariables(&value))
     }
 
     const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/base/");

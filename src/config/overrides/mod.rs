@@ -120,42 +120,31 @@ struct AnnotationsSchema {
     open_world_hint: Option<bool>,
 }
 
-/// Checks that the transport has the clients' values that rules send: over stdio there are no
-/// headers, and claims are those of verified tokens only.
+/// The rules for arguments, each with the rule that it is of.
+fn argument_rules(rules: &[Rule]) -> impl Iterator<Item = (&Rule, &ArgumentRule)> {
+    rules.iter().flat_map(|rule| {
+        let arguments = rule.says.arguments.iter();
+        arguments.map(move |argument| (rule, argument))
+    })
+}
+
+/// Checks that the transport has the clients' values that rules send.
 pub(crate) fn check_client_values(rules: &[Rule], transport: &Transport) -> Vec<String> {
-    let arguments = rules.iter().flat_map(|rule| {
-        rule.says
-            .arguments
-            .iter()
-            .map(move |argument| (rule, argument))
-    });
     let problem = |(rule, argument): (&Rule, &ArgumentRule)| {
-        let why = match (argument.value.as_ref()?, transport) {
-            (ValueSource::Forward(_), Transport::Stdio) => {
-                "a header of the client, which there is only over HTTP"
-            }
-            (ValueSource::Claim(_), Transport::Stdio) => {
-                "a claim of the client's token, which there is only over HTTP"
-            }
-            (ValueSource::Claim(_), Transport::Http { options, .. })
-                if options.access.oauth.is_none() =>
-            {
-                "a claim of the client's token, and no token is verified without --oauth-issuer"
-            }
-            _ => return None,
+        let why = match argument.value.as_ref()? {
+            ValueSource::Forward(_) => transport.lacks_value_of_client(false)?,
+            ValueSource::Claim(_) => transport.lacks_value_of_client(true)?,
+            ValueSource::Literal(_) | ValueSource::Secret { .. } => return None,
         };
-        Some(format!(
-            "{}: `{}` gets its value from {why}",
-            rule.name, argument.target
-        ))
+        let (name, target) = (&rule.name, &argument.target);
+        Some(format!("{name}: `{target}` gets its value from {why}"))
     };
-    arguments.filter_map(problem).collect()
+    argument_rules(rules).filter_map(problem).collect()
 }
 
 /// The variables of the environment that rules take values from.
 pub(crate) fn variables_of_rules(rules: &[Rule]) -> impl Iterator<Item = &str> {
-    let arguments = rules.iter().flat_map(|rule| &rule.says.arguments);
-    arguments.filter_map(|argument| match &argument.value {
+    argument_rules(rules).filter_map(|(_, argument)| match &argument.value {
         Some(ValueSource::Secret { variable, .. }) => Some(variable.as_str()),
         _ => None,
     })
@@ -168,12 +157,6 @@ pub(crate) fn check_set_headers(
     headers: &HeaderMap,
     forward: &Forwarding,
 ) -> Vec<String> {
-    let arguments = rules.iter().flat_map(|rule| {
-        rule.says
-            .arguments
-            .iter()
-            .map(move |argument| (rule, argument))
-    });
     let problem = |(rule, argument): (&Rule, &ArgumentRule)| {
         let ArgumentTarget::Parameter(Location::Header, name) = &argument.target else {
             return None;
@@ -190,7 +173,7 @@ pub(crate) fn check_set_headers(
             rule.name, argument.target
         ))
     };
-    arguments.filter_map(problem).collect()
+    argument_rules(rules).filter_map(problem).collect()
 }
 
 /// The rules of the key `overrides`; what is wrong with them is pushed to `problems`.
