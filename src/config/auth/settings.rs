@@ -9,7 +9,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::Url;
 
 use crate::config::auth::references::{Reference, parse_secret, read_secret};
@@ -176,66 +176,54 @@ pub(crate) enum ClientId {
     Reference(Reference),
 }
 
-/// Resolves the values of the scheme at `key` of the file.
+/// Resolves the values of the scheme at `key` of the file: each part under its key, and its own.
 pub(super) fn scheme_values(
     key: &str,
     settings: &SchemeSettings,
     problems: &mut Problems,
 ) -> CredentialValues {
-    let own = match (&settings.env, &settings.file) {
-        (Some(name), None) => Some(Reference::Env(name.clone())),
-        (None, Some(path)) => Some(Reference::File(path.clone())),
-        (None, None) => None,
-        (Some(_), Some(_)) => {
-            problems.push(format!("`{key}` has both `env` and `file`; one is enough"));
-            None
-        }
-    };
-    let (id, id_reference) = match &settings.client_id {
-        Some(ClientId::Text(text)) => (Some(text.clone()), None),
-        Some(ClientId::Reference(reference)) => (None, Some(reference.clone())),
-        None => (None, None),
-    };
-    let audience = settings.audience.first().cloned();
-    let secrets = [
-        (CredentialPart::Value, &own),
-        (CredentialPart::Username, &settings.username),
-        (CredentialPart::Password, &settings.password),
-        (CredentialPart::ClientId, &id_reference),
-        (CredentialPart::ClientSecret, &settings.client_secret),
-        (CredentialPart::RefreshToken, &settings.refresh_token),
-    ];
-    let texts = [
-        (CredentialPart::Scopes, &settings.scopes),
-        (CredentialPart::ClientId, &id),
-        (CredentialPart::Audience, &audience),
-        (CredentialPart::TokenUrl, &settings.token_url),
-        (CredentialPart::Issuer, &settings.issuer),
-    ];
-    let mut given = CredentialValues::new();
-    let mut insert = |part, read: Result<SecretString, String>| match read {
-        Ok(value) => {
-            given.insert(part, value);
-        }
-        Err(why) if part == CredentialPart::Value => problems.push(format!("`{key}`: {why}")),
-        Err(why) => problems.push(format!("`{key}.{}`: {why}", part.key())),
-    };
-    for (part, reference) in secrets {
-        if let Some(reference) = reference {
-            insert(part, read_secret(reference));
-        }
+    let mut members = to_map(settings);
+    let own = ["env", "file"];
+    let own = own
+        .iter()
+        .filter_map(|key| members.shift_remove_entry(*key));
+    let own: Map<String, Value> = own.collect();
+    if own.len() > 1 {
+        problems.push(format!("`{key}` has both `env` and `file`; one is enough"));
+    } else {
+        members.insert(CredentialPart::Value.key(), own.into());
     }
-    for (part, text) in texts {
-        if let Some(text) = text {
-            insert(
-                part,
-                parse_secret(text)
-                    .and_then(|value| check_part(part, value))
-                    .map_err(|why| format!("it {why}")),
-            );
-        }
+    let mut given = CredentialValues::new();
+    for part in CredentialPart::ALL {
+        let place = match part.key() {
+            part if part.is_empty() => key.to_owned(),
+            part => format!("{key}.{part}"),
+        };
+        let read = match members.get(&part.key()) {
+            Some(Value::String(text)) => read_part(part, text),
+            Some(Value::Array(texts)) => match texts.first() {
+                Some(Value::String(text)) => read_part(part, text),
+                _ => continue,
+            },
+            Some(reference) => match Reference::deserialize(reference) {
+                Ok(reference) => read_secret(&reference),
+                Err(_) => continue,
+            },
+            None => continue,
+        };
+        given.extend(
+            problems
+                .ok(format!("`{place}`"), read)
+                .map(|value| (part, value)),
+        );
     }
     given
+}
+
+/// The value of a part that is written into the file.
+fn read_part(part: CredentialPart, text: &str) -> Result<SecretString, String> {
+    let value = parse_secret(text).and_then(|value| check_part(part, value));
+    value.map_err(|why| format!("it {why}"))
 }
 
 /// Checks that a part that must be a URL is one that a secret may be sent to.
