@@ -233,11 +233,6 @@ pub(crate) fn rules(report: &Report) -> String {
     out
 }
 
-/// Writes the report for programs.
-pub(crate) fn report_as_json(report: &Report) -> String {
-    serde_json::to_string_pretty(report).unwrap_or_default() + "\n"
-}
-
 /// GitHub's workflow commands, one line a finding.
 pub(crate) fn github(report: &Report) -> String {
     let mut out = String::new();
@@ -275,8 +270,16 @@ pub(crate) fn github(report: &Report) -> String {
     out
 }
 
-/// SARIF 2.1.0.
-pub(crate) fn sarif(report: &Report) -> String {
+/// SARIF 2.1.0, with a run for each report.
+pub(crate) fn sarif<'r>(reports: impl Iterator<Item = &'r Report>) -> Value {
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": reports.map(sarif_run).collect::<Vec<_>>()
+    })
+}
+
+fn sarif_run(report: &Report) -> Value {
     let result = |finding: &Finding| {
         let mut location = json!({ "artifactLocation": { "uri": uri(finding.file.as_deref().unwrap_or(&report.source)) } });
         if let (Some(line), Some(column), Value::Object(location)) =
@@ -303,15 +306,10 @@ pub(crate) fn sarif(report: &Report) -> String {
         ("client", "What a client would hide or refuse"),
         ("annotation", "A name that contradicts its method"),
     ];
-    let log = json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": { "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION"), "rules": rules.map(rule) } },
-            "results": report.findings.iter().map(result).collect::<Vec<_>>()
-        }]
-    });
-    serde_json::to_string_pretty(&log).unwrap_or_default() + "\n"
+    json!({
+        "tool": { "driver": { "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION"), "rules": rules.map(rule) } },
+        "results": report.findings.iter().map(result).collect::<Vec<_>>()
+    })
 }
 
 /// A path as a URI reference (SARIF 2.1.0 section 3.4.3); a URL stays one.

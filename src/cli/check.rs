@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::each_api::{LoadedApis, UNREADABLE, load_each};
 use super::load::{self, LoadPurpose, Loaded, SettingsUse};
@@ -180,61 +180,35 @@ pub(crate) fn require_server(
 /// The reports as one text: of several APIs, those for people one after the other, those for
 /// programs in one document.
 fn written(reports: &[ApiReport], format: CheckFormat) -> String {
-    let write = |report: &Report| match format {
-        CheckFormat::Text => format::report_as_text(report),
-        CheckFormat::Json => format::report_as_json(report),
-        CheckFormat::Sarif => format::sarif(report),
-        CheckFormat::Github => format::github(report),
-        CheckFormat::Rules => format::rules(report),
-    };
-    if let [
-        ApiReport {
-            name: None, report, ..
-        },
-    ] = reports
-    {
-        return write(report);
-    }
-    let texts = reports.iter().map(|report| {
-        (
-            report.name.as_ref().map_or("", ApiName::as_str),
-            write(&report.report),
-        )
-    });
-    match format {
-        CheckFormat::Rules => texts
-            .map(|(name, text)| format!("# API {name}\n{text}"))
-            .collect(),
-        CheckFormat::Text => texts
-            .map(|(name, text)| format!("API {name}\n\n{text}"))
-            .collect::<Vec<_>>()
-            .join("\n"),
-        CheckFormat::Github => texts.map(|(_, text)| text).collect(),
-        CheckFormat::Json => {
-            let read = |(name, text): (&str, String)| {
-                (
-                    name.to_owned(),
-                    serde_json::from_str(&text).unwrap_or_default(),
-                )
-            };
-            let all: JsonObject = texts.map(read).collect();
-            format!("{:#}\n", json!({ "apis": all }))
-        }
+    let write = match format {
+        CheckFormat::Text => format::report_as_text,
+        CheckFormat::Github => format::github,
+        CheckFormat::Rules => format::rules,
         CheckFormat::Sarif => {
-            let mut logs =
-                texts.map(|(_, text)| serde_json::from_str::<Value>(&text).unwrap_or_default());
-            let mut first = logs.next().unwrap_or_default();
-            if let Some(runs) = first.get_mut("runs").and_then(Value::as_array_mut) {
-                for mut log in logs {
-                    runs.extend(
-                        log.get_mut("runs")
-                            .and_then(Value::as_array_mut)
-                            .map(std::mem::take)
-                            .unwrap_or_default(),
-                    );
-                }
-            }
-            format!("{first:#}\n")
+            let reports = reports.iter().map(|own| &own.report);
+            return format!("{:#}\n", format::sarif(reports));
         }
+        CheckFormat::Json => {
+            let named = |own: &ApiReport| Some((own.name.as_ref()?.to_string(), json!(own.report)));
+            let all: Option<JsonObject> = reports.iter().map(named).collect();
+            let whole = match (all, reports) {
+                (None, [only]) => json!(only.report),
+                (all, _) => json!({ "apis": all }),
+            };
+            return format!("{whole:#}\n");
+        }
+    };
+    let mut text = String::new();
+    for ApiReport { name, report, .. } in reports {
+        match (name, format) {
+            (Some(name), CheckFormat::Rules) => text.push_str(&format!("# API {name}\n")),
+            (Some(name), CheckFormat::Text) => {
+                let gap = if text.is_empty() { "" } else { "\n" };
+                text.push_str(&format!("{gap}API {name}\n\n"));
+            }
+            _ => {}
+        }
+        text.push_str(&write(report));
     }
+    text
 }
