@@ -76,24 +76,24 @@ pub(crate) struct LogOptions {
 /// Settings from all sources, the stronger over the weaker, before they are checked.
 #[derive(Debug, Default)]
 pub(crate) struct LayeredSettings {
-    pub(crate) process: ProcessSettings,
-    pub(crate) server: ServerSettings,
+    pub process: ProcessSettings,
+    pub server: ServerSettings,
     /// The only API, or several in the order of their names; none if `apis` cannot be read.
-    pub(crate) apis: Vec<NamedSettings>,
+    pub apis: Vec<NamedSettings>,
     /// The introduction of several APIs as a whole.
     about: AboutSettings,
     /// The chosen ones of several.
     chosen: Vec<ApiName>,
     /// The problems of the configuration file, and of `--api`.
-    pub(crate) problems: Problems,
+    pub problems: Problems,
 }
 
 /// The settings of a command, checked.
 #[derive(Debug)]
 pub(crate) struct Config {
-    pub(crate) process: ProcessConfig,
+    pub process: ProcessConfig,
     /// One without a name, or all that have one.
-    pub(crate) apis: Vec<ApiConfig>,
+    pub apis: Vec<ApiConfig>,
 }
 
 impl LayeredSettings {

@@ -77,7 +77,7 @@ pub(crate) struct ApiChoice {
         value_name = "NAME[=FILE|URL]",
         help_heading = "Document"
     )]
-    pub(crate) api: Vec<String>,
+    pub api: Vec<String>,
 }
 
 impl ApiChoice {

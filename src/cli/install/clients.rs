@@ -19,29 +19,29 @@ pub(crate) enum FileFormat {
 
 /// What `install` knows of a client.
 pub(crate) struct InstallableClient {
-    pub(crate) client: KnownClient,
+    pub client: KnownClient,
     /// The program that it is started with, if it is usually on PATH.
-    pub(crate) program: Option<&'static str>,
-    pub(crate) format: FileFormat,
+    pub program: Option<&'static str>,
+    pub format: FileFormat,
     /// The keys that lead to the servers in its file.
-    pub(crate) keys: &'static [&'static str],
+    pub keys: &'static [&'static str],
     /// The user's folder of it, below `home`, `settings` (of programs), `xdg`, or the folder that a
     /// variable names, else one in the home folder.
-    pub(crate) folder: &'static str,
+    pub folder: &'static str,
     /// The file in that folder.
-    pub(crate) file: &'static str,
+    pub file: &'static str,
     /// The file in the folder of a project.
-    pub(crate) project: Option<&'static str>,
+    pub project: Option<&'static str>,
     /// The form of the variable `NAME` in an entry, or of the question `ID`.
-    pub(crate) variable: Option<&'static str>,
+    pub variable: Option<&'static str>,
     /// The entry of a server that it starts. A member for which there is no value is left out.
-    pub(crate) command: &'static str,
+    pub command: &'static str,
     /// The entry of an address, if it takes one.
-    pub(crate) address: Option<&'static str>,
+    pub address: Option<&'static str>,
     /// The number of characters around the names of server and tool, and the limit for all.
-    pub(crate) name_limit: Option<(usize, usize)>,
+    pub name_limit: Option<(usize, usize)>,
     /// Its command that adds an address, if it has one, and the end of it with a token.
-    pub(crate) add: Option<(&'static str, Option<&'static str>)>,
+    pub add: Option<(&'static str, Option<&'static str>)>,
 }
 
 /// The clients that can be installed into.

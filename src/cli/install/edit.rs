@@ -37,9 +37,9 @@ pub(super) fn mode(print: bool, write: bool) -> InstallMode {
 /// A change of one entry of a client's file.
 #[derive(Clone, Copy)]
 pub(super) struct EntryChange<'e> {
-    pub(super) name: &'e str,
+    pub name: &'e str,
     /// The entry that is installed; without one, that of the name is removed.
-    pub(super) entry: Option<&'e ClientEntry>,
+    pub entry: Option<&'e ClientEntry>,
 }
 
 /// Reads the file, makes the change and writes it, at most twice. The exit code says whether the

@@ -18,8 +18,8 @@ use crate::transport::http::page::{ENDPOINT, PageSnippet};
 /// A server, as it is entered into a client's file.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ClientEntry {
-    pub(crate) name: String,
-    pub(crate) target: EntryTarget,
+    pub name: String,
+    pub target: EntryTarget,
 }
 
 /// Way by which a client reaches the server.

@@ -17,12 +17,12 @@ pub(super) const WSL: &str = "wsl.exe";
 
 /// Rules for relative paths of an entry.
 pub(crate) struct PathRules {
-    pub(crate) scope: InstallScope,
-    pub(crate) client: KnownClient,
+    pub scope: InstallScope,
+    pub client: KnownClient,
     /// The current folder.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     /// The distribution of WSL in which a client on Windows starts the server.
-    pub(crate) distribution: Option<String>,
+    pub distribution: Option<String>,
 }
 
 /// The arguments of the command that the client starts; what must not be in it is pushed to
@@ -181,10 +181,10 @@ pub(crate) fn written_out_secrets(
 
 /// The command that a client starts, and its first arguments.
 pub(crate) struct ServerProgram {
-    pub(crate) command: String,
-    pub(crate) arguments: Vec<String>,
+    pub command: String,
+    pub arguments: Vec<String>,
     /// A sentence that the user should read.
-    pub(crate) warning: Option<String>,
+    pub warning: Option<String>,
 }
 
 impl ServerProgram {

@@ -34,11 +34,11 @@ const DOCK_REMARK: &str = "note: a client that is started from a dock or a menu 
 #[derive(Default)]
 pub(super) struct EntryNeeds {
     /// The name of the server, if the settings or the only document name it.
-    pub(super) name: Option<String>,
+    pub name: Option<String>,
     /// The title of the only document, or the names of several APIs.
-    pub(super) title: String,
+    pub title: String,
     /// The variables that secrets come from.
-    pub(super) variables: Vec<String>,
+    pub variables: Vec<String>,
     /// Variables without which the server does not start.
     required: Vec<String>,
     /// The flags that read from a file what some of these hold.

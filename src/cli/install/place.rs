@@ -43,27 +43,27 @@ impl OperatingSystem {
 /// A client's file, and the path of the servers in it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ClientPlace {
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
     /// The client's own folder; without it the client is not there.
-    pub(crate) folder: PathBuf,
-    pub(crate) format: FileFormat,
+    pub folder: PathBuf,
+    pub format: FileFormat,
     /// The keys that lead to the servers.
-    pub(crate) keys: &'static [&'static str],
+    pub keys: &'static [&'static str],
     /// Another file that a version of the client reads.
-    pub(crate) alternative: Option<PathBuf>,
+    pub alternative: Option<PathBuf>,
     /// The distribution of WSL from which a client on Windows starts the server.
-    pub(crate) distribution: Option<String>,
+    pub distribution: Option<String>,
     /// The folder of the project whose file it is.
-    pub(crate) project: Option<PathBuf>,
+    pub project: Option<PathBuf>,
 }
 
 /// The conditions that the place of a file depends on.
 pub(crate) struct Surroundings<'s> {
-    pub(crate) system: OperatingSystem,
+    pub system: OperatingSystem,
     /// The variables of the environment.
-    pub(crate) variable: &'s dyn Fn(&str) -> Option<String>,
+    pub variable: &'s dyn Fn(&str) -> Option<String>,
     /// The current folder.
-    pub(crate) project: &'s Path,
+    pub project: &'s Path,
 }
 
 impl Surroundings<'_> {
@@ -207,18 +207,18 @@ pub(super) struct TargetFile {
     /// Whose configuration: your own, for all projects, or that of the current folder, which a team
     /// shares.
     #[arg(long, value_enum, default_value = "user", hide_possible_values = true)]
-    pub(super) scope: InstallScope,
+    pub scope: InstallScope,
     /// The client's file, if it is elsewhere
     #[arg(long, value_name = "PATH")]
     config_path: Option<PathBuf>,
     /// Change the file without a question
     #[arg(long)]
-    pub(super) write: bool,
+    pub write: bool,
     /// Replace or remove what is not ours
     ///
     /// An entry of that name that another program wrote.
     #[arg(long)]
-    pub(super) force: bool,
+    pub force: bool,
 }
 
 impl TargetFile {

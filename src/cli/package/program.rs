@@ -9,10 +9,10 @@ use crate::error::Failure;
 
 /// The program that a bundle holds.
 pub(super) struct BundledProgram {
-    pub(super) bytes: Vec<u8>,
-    pub(super) platform: BundlePlatform,
+    pub bytes: Vec<u8>,
+    pub platform: BundlePlatform,
     /// The end of the bundle's name: the system, and the processor if it is known.
-    pub(super) suffix: String,
+    pub suffix: String,
 }
 
 impl BundledProgram {

@@ -8,8 +8,8 @@ use etcetera::base_strategy::{BaseStrategy as _, choose_native_strategy};
 use http::header::AUTHORIZATION;
 use url::Url;
 
-use crate::config::auth::references::{Reference, parse_file, parse_variable};
-use crate::config::auth::settings::SchemeSettings;
+use super::references::{Reference, parse_file, parse_variable};
+use super::settings::SchemeSettings;
 use crate::config::problems::Problems;
 use crate::config::tables::to_map;
 use crate::config::transport::Transport;

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::config::auth::references::{Reference, parse_secret, read_secret};
-use crate::config::auth::signature::SignatureSettings;
+use super::references::{Reference, parse_secret, read_secret};
+use super::signature::SignatureSettings;
 use crate::config::problems::{Problems, join_path};
 use crate::config::tables::to_map;
 use crate::config::values::one_or_several;

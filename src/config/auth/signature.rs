@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::config::auth::references::{Reference, parse_secret, parse_variable, read_secret};
+use super::references::{Reference, parse_secret, parse_variable, read_secret};
 use crate::config::problems::Problems;
 use crate::config::values::{UrlForm, plain_url};
 use crate::config::variables::read_variable;

@@ -54,9 +54,9 @@ pub(crate) struct ObservabilitySettings {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ObservabilityConfig {
     /// Address of metrics.
-    pub(crate) metrics: Option<SocketAddr>,
-    pub(crate) audit: Option<AuditOptions>,
-    pub(crate) traces: TracesConfig,
+    pub metrics: Option<SocketAddr>,
+    pub audit: Option<AuditOptions>,
+    pub traces: TracesConfig,
 }
 
 /// The settings of metrics, traces and the audit log; what is wrong with them is pushed to

@@ -56,8 +56,8 @@ pub(crate) struct SharedStateSettings {
 /// Shared state of replicas, and its keys.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SharedStateConfig {
-    pub(crate) keys: Option<StateKeys>,
-    pub(crate) state: Option<Arc<SharedState>>,
+    pub keys: Option<StateKeys>,
+    pub state: Option<Arc<SharedState>>,
 }
 
 /// The settings of what replicas share; what is wrong with them is pushed to `problems`. The

@@ -24,11 +24,11 @@ const TRACES_PATH: &str = "v1/traces";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TracesConfig {
     /// Export of spans; without it, none are made.
-    pub(crate) export: Option<TraceOptions>,
+    pub export: Option<TraceOptions>,
     /// Reason for which there are no traces although variables request them.
-    pub(crate) warning: Option<String>,
+    pub warning: Option<String>,
     /// True if the trace of a call is sent to the API.
-    pub(crate) propagates: bool,
+    pub propagates: bool,
 }
 
 /// Reads the configuration of traces from the variables.
