@@ -20,7 +20,7 @@ use crate::mcp::meta_tools::ListMode;
 use crate::spec::operation::server::{self, ServerError};
 use crate::spec::{Diagnostic, Severity, Source};
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(after_help = help::CHECK_EXAMPLES)]
 #[command(mut_arg("strict", |strict| strict.hide(false)))]
 pub(crate) struct CheckCommand {
@@ -33,7 +33,7 @@ pub(crate) struct CheckCommand {
     format: CheckFormat,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, ValueEnum)]
 enum CheckFormat {
     /// For people
     Text,

@@ -16,7 +16,7 @@ use crate::config::{ApiChoice, LayeredSettings};
 use crate::error::Failure;
 use crate::text::counted;
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 nothing breaks, 1 something does, 2 wrong settings, 3 a document cannot be read."
 )]
@@ -34,7 +34,7 @@ pub(crate) struct DiffCommand {
     format: DiffFormat,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, ValueEnum)]
 enum DiffFormat {
     /// For people
     Text,

@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::outbound::{self, OutboundOptions};
 use crate::text;
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 pub(crate) struct HealthCommand {
     /// Address of the server
     #[arg(default_value = "http://127.0.0.1:8080/readyz")]

@@ -41,7 +41,7 @@ use crate::error::Failure;
 
 /// Turns an OpenAPI document into an MCP server: one annotated tool per operation, forwarded to the
 /// real API.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(
     name = "openapi-mcp",
     version,
@@ -54,7 +54,7 @@ pub(crate) struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Subcommand)]
 enum Command {
     /// Serve the tools over stdio or streamable HTTP
     Serve(Box<ServeCommand>),
@@ -92,7 +92,7 @@ enum Command {
     Health(health::HealthCommand),
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(after_help = help::SERVE_EXAMPLES)]
 struct ServeCommand {
     #[command(flatten)]
@@ -104,7 +104,7 @@ struct ServeCommand {
 }
 
 /// `--config` and `--api`, of every command that reads settings.
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 struct ConfigFile {
     #[command(flatten)]
     choice: ApiChoice,

@@ -20,7 +20,7 @@ use crate::config::tenants::describe_tenants;
 use crate::json;
 use crate::mcp::rights::ALL_RIGHTS;
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(after_help = help::TOOLS_EXAMPLES)]
 pub(crate) struct ToolsCommand {
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) struct ToolsCommand {
 }
 
 /// The tools that are shown, of those that the settings leave.
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(next_help_heading = "List")]
 struct Filter {
     /// Show only tools that have this tag (repeatable: any of them)
@@ -55,7 +55,7 @@ struct Filter {
     search: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, ValueEnum)]
 enum ToolsFormat {
     /// For people
     Table,

@@ -24,7 +24,7 @@ const MAX_ICON_BYTES: usize = 64 << 10;
 
 /// Introduction of the server to clients and people. What is left out comes from the document; with
 /// several APIs, this is the introduction of all of them at /mcp.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,

@@ -41,7 +41,7 @@ use crate::text::MIN_BYTES_PER_TOKEN;
 use crate::transport::http::ToolScopes;
 
 /// Configuration of one API.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct ApiConfig {
     /// Settings of its calls and tools; the destination of calls is decided when the document is
     /// loaded.

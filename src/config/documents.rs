@@ -13,7 +13,7 @@ use crate::outbound::HttpClient;
 use crate::spec::{ExternalReferences, Source, SourceReader};
 
 /// Settings of the document.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[command(next_help_heading = "Document")]
 pub(crate) struct DocumentSettings {
@@ -40,7 +40,7 @@ pub(crate) struct DocumentSettings {
 }
 
 /// The document of an API, and how it is read.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct DocumentOptions {
     pub source: Source,
     /// Headers for fetching the document, marked as sensitive.

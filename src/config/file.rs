@@ -26,7 +26,7 @@ use super::tables::{FILE_ONLY_OF_PROCESS, from_map, keys};
 use crate::api::about::ApiName;
 
 /// The settings of a file.
-#[derive(Debug, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(crate) struct FileSettings {
     #[command(flatten)]

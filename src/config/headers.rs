@@ -179,7 +179,7 @@ fn add_header(
 }
 
 /// Settings of which headers of a client's request are passed on to the API.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(crate) struct ForwardSettings {
     /// A header of the client's HTTP request that is forwarded to the API, under this name or

@@ -65,7 +65,7 @@ pub(crate) use self::transport::Transport;
 use crate::api::about::ApiName;
 
 /// Options of logs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct LogOptions {
     /// Level.
     pub level: Option<LogLevel>,
@@ -74,7 +74,7 @@ pub(crate) struct LogOptions {
 }
 
 /// Settings from all sources, the stronger over the weaker, before they are checked.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct LayeredSettings {
     pub process: ProcessSettings,
     pub server: ServerSettings,
@@ -89,7 +89,6 @@ pub(crate) struct LayeredSettings {
 }
 
 /// The settings of a command, checked.
-#[derive(Debug)]
 pub(crate) struct Config {
     pub process: ProcessConfig,
     /// One without a name, or all that have one.

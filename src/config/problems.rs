@@ -22,7 +22,7 @@ const MAX_SHOWN_BYTES: usize = 64;
 pub(crate) struct Problems(Vec<String>);
 
 /// Permission to repeat a value in a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disclosure {
     Shown,
     /// The value may be a secret: only its type is reported.
@@ -252,7 +252,7 @@ pub(crate) fn expected_by(error: &serde_json::Error) -> String {
 }
 
 /// A step from a value to a part of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 enum PathStep {
     Key(String),
     Index(usize),

@@ -25,7 +25,7 @@ use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::SharedState;
 
 /// Configuration of the process.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct ProcessConfig {
     /// Transport by which clients reach the server.
     pub transport: Transport,

@@ -16,7 +16,7 @@ use crate::transport::http::AccessOptions;
 const DEFAULT_STORE_BYTES: u64 = 4 << 30;
 
 /// Settings of replies that are saved.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct SavedFileSettings {
     /// Over stdio, save replies that are not text and too large for a result to new files in this
@@ -41,7 +41,7 @@ impl SavedFileSettings {
 }
 
 /// Settings of replies to which clients get links.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct FileStoreSettings {
     /// Over HTTP, keep such replies in this folder for 10 minutes, and give clients links to them;

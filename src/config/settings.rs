@@ -28,7 +28,7 @@ use crate::annotate::{
 use crate::mcp::meta_tools::ListMode;
 
 /// Settings that every command takes.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct CommandSettings {
     /// The only API.
@@ -43,7 +43,7 @@ pub(crate) struct CommandSettings {
 }
 
 /// Settings of one API. Nothing but its [`CommonSettings`] is inherited if there are several.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[command(next_help_heading = "Tools")]
 pub(crate) struct ApiSettings {
@@ -224,14 +224,14 @@ pub(crate) struct ApiSettings {
 }
 
 /// The rules of `overrides` and `access`, which only the configuration file can have.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct FileRules {
     pub overrides: Vec<Rule>,
     pub access: Vec<AccessRule>,
 }
 
 /// Settings of one API that apply to each of several if they are beside `apis`.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct CommonSettings {
     /// Adapt the tools to a known client, as `openapi-mcp install --list` names it, or to openai:
@@ -265,7 +265,7 @@ pub(crate) struct CommonSettings {
 }
 
 /// Settings of the process, whichever command it runs.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct ProcessSettings {
     /// Shared state of replicas.
@@ -291,7 +291,7 @@ pub(crate) struct ProcessSettings {
 /// Settings of `serve`: how clients reach the server.
 // No `deny_unknown_fields`: serde cannot have it beside `flatten`, and the file's reader knows all
 // keys.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[command(next_help_heading = "Operations")]
 pub(crate) struct ServerSettings {
@@ -468,7 +468,7 @@ pub(crate) fn keys_given_elsewhere(program: &Command, matches: &ArgMatches) -> V
 
 /// Tenants: calls go to the base URL of the client's tenant, with the credentials of that tenant
 /// alone. A client that is none of them is refused.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,
@@ -486,7 +486,7 @@ pub(crate) struct TenantSettings {
 }
 
 /// One tenant.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a mapping with `base_url`")]
 pub(crate) struct TenantEntrySettings {
     /// The complete URL that its calls go to

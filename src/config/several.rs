@@ -14,7 +14,7 @@ use crate::api::about::ApiName;
 use crate::text;
 
 /// Settings under one name, or all of them for the only API.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
+#[derive(Clone, Default, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct NamedSettings {
     /// Name of the API; `None` for the only API.
@@ -67,7 +67,7 @@ pub(crate) fn add_api(
 }
 
 /// `--api`, of every command that reads settings.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Clone, Default, Args)]
 pub(crate) struct ApiChoice {
     /// One API of several, as NAME=SPEC; all its tools begin with NAME_. tools, check, call and
     /// bundle take NAME alone, which chooses one of the configuration file (repeatable)

@@ -20,7 +20,7 @@ use crate::transport::http::{Allowed, HttpOptions};
 const TOKEN_PASSTHROUGH: &str = "`forward_authorization` cannot be used with --auth-token-env, --auth-token-file, `auth_tokens` or --oauth-issuer: the token that opens this server is not meant for the API (MCP, \"Token Passthrough\")";
 
 /// Transport by which clients reach the server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum Transport {
     /// Over standard input and output.
     Stdio,

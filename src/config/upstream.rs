@@ -16,7 +16,7 @@ use crate::outbound::{Identity, OutboundOptions, Proxy};
 use crate::proxy::UpstreamOptions;
 
 /// Settings of connections to the API.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[command(next_help_heading = "Upstream")]
 pub(crate) struct UpstreamSettings {

@@ -10,7 +10,7 @@ use crate::outbound::is_encrypted_or_local;
 use crate::spec::operation::server;
 
 /// Who agrees to calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ConfirmBy {
     /// The user of the client, which shows the question
@@ -24,7 +24,7 @@ pub(crate) enum ConfirmBy {
 }
 
 /// The language of filters of replies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ResponseFilter {
     /// No such argument
@@ -34,7 +34,7 @@ pub(crate) enum ResponseFilter {
 }
 
 /// Transport by which clients reach the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TransportKind {
     /// Standard input and output of this process
@@ -45,7 +45,7 @@ pub(crate) enum TransportKind {
 }
 
 /// Level of logging.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogLevel {
     /// Nothing
@@ -63,7 +63,7 @@ pub(crate) enum LogLevel {
 }
 
 /// Format of log lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
     /// For people

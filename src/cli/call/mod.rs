@@ -36,7 +36,7 @@ use crate::results::tool_result::ToolResult;
 /// Time for the result of a call that waits, after a signal.
 const INTERRUPTION_GRACE: Duration = Duration::from_millis(500);
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(after_help = help::CALL_EXAMPLES)]
 pub(crate) struct CallCommand {
     #[command(flatten)]

@@ -36,7 +36,7 @@ use crate::config::{Problems, variables};
 use crate::error::Failure;
 use crate::text::name_from_title;
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(after_help = super::help::INSTALL_EXAMPLES)]
 pub(crate) struct InstallCommand {
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub(crate) struct InstallCommand {
     config: ConfigFile,
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 pub(crate) struct UninstallCommand {
     /// The client
     #[arg(long, value_name = "CLIENT", value_enum)]

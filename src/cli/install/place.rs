@@ -11,7 +11,7 @@ use crate::config::variables;
 use crate::error::Failure;
 
 /// The configuration that is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InstallScope {
     /// The user's own, for all projects
     User,
@@ -199,7 +199,7 @@ fn user_folder(row: &InstallableClient, at: &Surroundings<'_>) -> Result<PathBuf
 }
 
 /// The file that is edited, and how.
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(next_help_heading = "Entry")]
 pub(super) struct TargetFile {
     /// `user` or `project`

@@ -26,7 +26,7 @@ use crate::transport::login_callback::LoginCallback;
 /// Time for which a login waits for the person.
 const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(after_help = help::LOGIN_EXAMPLES)]
 pub(crate) struct LoginCommand {
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(crate) struct LoginCommand {
 }
 
 /// Address that the browser comes back to.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct CallbackAddress {
     url: Url,
     /// As it was written: servers compare it to the letter.
@@ -233,7 +233,7 @@ fn shown(text: &str) -> String {
     truncate(&one_line(text), MAX_BYTES)
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 pub(crate) struct LogoutCommand {
     #[command(flatten)]
     settings: CommandSettings,

@@ -10,7 +10,7 @@ use clap_mangen::roff::{Inline, Roff, bold, line_break, roman};
 use crate::cli::{help, output, visible_command};
 use crate::error::Failure;
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(after_help = PLACES)]
 pub(crate) struct ManCommand {
     /// The command whose page it is; without it, the page of the program

@@ -11,7 +11,7 @@ use clap_complete::Shell;
 use super::{output, visible_command};
 use crate::error::Failure;
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(after_help = PLACES)]
 pub(crate) struct CompletionsCommand {
     /// The shell

@@ -35,7 +35,7 @@ use crate::text::{counted, hex, name_from_title};
 /// Restores the executable bit that a host may have lost, and becomes the server.
 const START: &str = "#!/bin/sh\nfolder=$(CDPATH= cd -- \"$(dirname -- \"$0\")\" && pwd)\nchmod u+x \"$folder/openapi-mcp\" 2>/dev/null\nexec \"$folder/openapi-mcp\" serve --config \"$folder/openapi-mcp.json\"\n";
 
-#[derive(Debug, clap::Args)]
+#[derive(clap::Args)]
 #[command(
     after_help = "The bundle holds one binary, the document with its overlays, and the settings; secrets are asked for by the host."
 )]

@@ -54,7 +54,7 @@ const OWN_PROCESSOR: &str = if cfg!(target_arch = "x86_64") {
 };
 
 /// The systems that a manifest knows, by their names there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub(crate) enum BundlePlatform {
     Darwin,

@@ -9,7 +9,7 @@ use crate::config::problems::Problems;
 use crate::config::variables::{called, is_placeholder, read_variable};
 
 /// Source of a secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Reference {
     /// An environment variable

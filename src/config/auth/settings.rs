@@ -23,7 +23,7 @@ use crate::credentials::tokens::oauth_client::GrantKind;
 use crate::spec::operation::server;
 
 /// Settings of credentials.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[command(next_help_heading = "Credentials")]
 pub(crate) struct CredentialSettings {
@@ -53,7 +53,7 @@ pub(crate) struct CredentialSettings {
 }
 
 /// Source of the credential of one scheme.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,
@@ -164,7 +164,7 @@ impl SchemeSettings {
 }
 
 /// A client identifier: the value itself, or its source.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected a text, or `{ env: VARIABLE }` or `{ file: PATH }`"

@@ -21,7 +21,7 @@ use crate::credentials::signatures::aws::{AccessKeyOptions, AwsSignature};
 const CONTAINER_HOST: &str = "http://169.254.170.2";
 
 /// Signatures of the requests of a scheme.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,
@@ -44,7 +44,7 @@ pub(crate) struct SignatureSettings {
 }
 
 /// Source of credentials of AWS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AwsCredentials {
     /// The variables that AWS sets in containers and functions, and that its tools read

@@ -24,7 +24,7 @@ use crate::transport::http::{
 };
 
 /// Settings of which HTTP clients may call, and how much.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[command(next_help_heading = "Authentication")]
 pub(crate) struct AccessSettings {
@@ -258,7 +258,7 @@ pub(crate) fn client_limits(settings: &AccessSettings) -> Limits {
 }
 
 /// Settings of the introspection of access tokens that are not JWTs.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[expect(
     clippy::struct_field_names,
@@ -313,7 +313,7 @@ pub(super) fn introspection(
 
 /// Scopes that calls require of a client's token. Of several, one is enough: a broader one may
 /// imply a narrower one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct ScopeSettings {
     /// A scope that calls of read-only tools require (a list: any of them)
@@ -343,7 +343,7 @@ pub(crate) struct ScopeSettings {
 
 /// Settings that only HTTP uses; over stdio each of them is reported, because it would have no
 /// effect.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct HttpSettings {

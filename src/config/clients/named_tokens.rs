@@ -17,7 +17,7 @@ use crate::config::variables::read_variable;
 use crate::transport::http::{AccessOptions, NamedToken, StaticToken};
 
 /// Static token with a name, and with a share of the tools.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     default,
     deny_unknown_fields,

@@ -19,7 +19,7 @@ pub(crate) mod traces;
 const MIN_KEY_BYTES: usize = 16;
 
 /// Settings of metrics, of traces and of the audit log.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[command(next_help_heading = "Operations")]
 pub(crate) struct ObservabilitySettings {
@@ -51,7 +51,7 @@ pub(crate) struct ObservabilitySettings {
 }
 
 /// Observability of a server.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ObservabilityConfig {
     /// Address of metrics.
     pub metrics: Option<SocketAddr>,

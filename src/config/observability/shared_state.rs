@@ -21,7 +21,7 @@ const DEFAULT_PORT: u16 = 6379;
 const DEFAULT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Settings of what replicas share.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[command(next_help_heading = "Operations")]
 pub(crate) struct SharedStateSettings {
@@ -54,7 +54,7 @@ pub(crate) struct SharedStateSettings {
 }
 
 /// Shared state of replicas, and its keys.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct SharedStateConfig {
     pub keys: Option<StateKeys>,
     pub state: Option<Arc<SharedState>>,

@@ -21,7 +21,7 @@ const DEFAULT_SAMPLER: &str = "parentbased_always_on";
 const TRACES_PATH: &str = "v1/traces";
 
 /// Configuration of traces.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct TracesConfig {
     /// Export of spans; without it, none are made.
     pub export: Option<TraceOptions>,
