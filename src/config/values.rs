@@ -45,7 +45,7 @@ pub(crate) enum TransportKind {
 }
 
 /// Level of logging.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogLevel {
     /// Nothing
@@ -63,7 +63,7 @@ pub(crate) enum LogLevel {
 }
 
 /// Format of log lines.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
     /// For people
@@ -136,7 +136,7 @@ pub(crate) fn check_claim(place: &str) -> Result<(), String> {
 }
 
 /// Parts that a URL of a setting may have besides scheme, host, port and path.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum UrlForm {
     /// None, not even a path.
     Origin,

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use crate::outbound::request::Request;
 
 /// Format of the request.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum DryRunFormat {
     /// As an HTTP/1.1 message
     Http,

@@ -16,14 +16,14 @@ use crate::json::JsonObject;
 use crate::transport::http::page::{ENDPOINT, PageSnippet};
 
 /// A server, as it is entered into a client's file.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct ClientEntry {
     pub name: String,
     pub target: EntryTarget,
 }
 
 /// Way by which a client reaches the server.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) enum EntryTarget {
     /// The client starts a command.
     Command {

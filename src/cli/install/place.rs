@@ -41,7 +41,7 @@ impl OperatingSystem {
 }
 
 /// A client's file, and the path of the servers in it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct ClientPlace {
     pub file: PathBuf,
     /// The client's own folder; without it the client is not there.

@@ -44,7 +44,7 @@ pub(crate) struct SignatureSettings {
 }
 
 /// Source of credentials of AWS.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AwsCredentials {
     /// The variables that AWS sets in containers and functions, and that its tools read
