@@ -15,27 +15,43 @@ use crate::spec::{ExternalReferences, Source, SourceReader};
 /// Settings of the document.
 #[derive(Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
-#[command(next_help_heading = "Document")]
 pub(crate) struct DocumentSettings {
     /// The OpenAPI document: a file, an http(s) URL, or - for standard input
-    #[arg(long, value_name = "FILE|URL|-")]
+    #[arg(long, value_name = "FILE|URL|-", help_heading = "Document")]
     pub spec: Option<String>,
 
     /// A header for fetching the document from a URL (a list; for secrets, use
     /// --spec-header-env)
-    #[arg(long, hide = true, value_delimiter = '\n', value_name = "NAME: VALUE")]
+    #[arg(
+        long,
+        hide = true,
+        value_delimiter = '\n',
+        value_name = "NAME: VALUE",
+        help_heading = "Document"
+    )]
     pub spec_header: Vec<String>,
 
     /// A header for fetching the document, with its value in an environment variable (repeatable)
-    #[arg(long, value_delimiter = ',', value_name = "NAME=VARIABLE")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME=VARIABLE",
+        help_heading = "Document"
+    )]
     pub spec_header_env: Vec<String>,
 
     /// An OpenAPI Overlay that is applied to the document: a file or an http(s) URL (a list)
-    #[arg(long, hide = true, value_delimiter = ',', value_name = "FILE|URL")]
+    #[arg(
+        long,
+        hide = true,
+        value_delimiter = ',',
+        value_name = "FILE|URL",
+        help_heading = "Document"
+    )]
     pub overlay: Vec<String>,
 
     /// References into other files that are followed [default: local]
-    #[arg(long, hide = true, value_name = "WHICH")]
+    #[arg(long, hide = true, value_name = "WHICH", help_heading = "Document")]
     pub external_refs: Option<ExternalReferences>,
 }
 

@@ -45,7 +45,6 @@ pub(crate) struct CommandSettings {
 /// Settings of one API. Nothing but its [`CommonSettings`] is inherited if there are several.
 #[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-#[command(next_help_heading = "Tools")]
 pub(crate) struct ApiSettings {
     /// The document.
     #[command(flatten)]
@@ -115,25 +114,30 @@ pub(crate) struct ApiSettings {
     pub upstream: UpstreamSettings,
 
     /// Offer only tools that are read-only by their hints
-    #[arg(long)]
+    #[arg(long, help_heading = "Tools")]
     pub read_only: Option<bool>,
 
     /// Offer no tool that is destructive by its hints, which are then those of the policy strict
-    #[arg(long)]
+    #[arg(long, help_heading = "Tools")]
     pub no_destructive: Option<bool>,
 
     /// Basis of the hints of tools, before overrides; strict with --no-destructive or --confirm
     /// destructive [default: careful]
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", help_heading = "Tools")]
     pub annotation_policy: Option<Policy>,
 
     /// Trust in the document's own hints (x-mcp and the like) [default: tighten]
-    #[arg(long, hide = true, value_name = "TRUST")]
+    #[arg(long, hide = true, value_name = "TRUST", help_heading = "Tools")]
     pub document_hints: Option<HintTrust>,
 
     /// Set hints of the tools that match: `PATTERN HINT=BOOL ...`, as in "searchPets
     /// readOnly=true"; stronger than all other sources (repeatable)
-    #[arg(long, value_delimiter = '\n', value_name = "PATTERN HINT=BOOL")]
+    #[arg(
+        long,
+        value_delimiter = '\n',
+        value_name = "PATTERN HINT=BOOL",
+        help_heading = "Tools"
+    )]
     pub hint: Vec<String>,
 
     /// The rules.
@@ -159,19 +163,19 @@ pub(crate) struct ApiSettings {
     pub tenants: Option<TenantSettings>,
 
     /// Offer only operations that match: [operation:|tag:|method:|path:]GLOB (repeatable)
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", help_heading = "Tools")]
     pub tool_include: Vec<String>,
 
     /// Leave out operations that match, even if --tool-include matches them (repeatable)
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", help_heading = "Tools")]
     pub tool_exclude: Vec<String>,
 
     /// A prefix of every tool name
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = "Tools")]
     pub tool_prefix: Option<String>,
 
     /// The maximum length of a tool name, in characters [default: 64]
-    #[arg(long, hide = true, value_name = "NUMBER")]
+    #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Tools")]
     pub max_tool_name_length: Option<usize>,
 
     /// Settings that may be given for several APIs at once.
@@ -181,20 +185,20 @@ pub(crate) struct ApiSettings {
 
     /// List operations that match as tools in search mode as well: a pattern as in --tool-include
     /// (a list)
-    #[arg(long, hide = true, value_name = "PATTERN")]
+    #[arg(long, hide = true, value_name = "PATTERN", help_heading = "Tools")]
     pub pin: Vec<String>,
 
     /// Output schemas that are offered [default: auto]
-    #[arg(long, hide = true, value_name = "WHICH")]
+    #[arg(long, hide = true, value_name = "WHICH", help_heading = "Tools")]
     pub output_schemas: Option<OutputSchemas>,
 
     /// Detail of the descriptions of tools [default: plain]
-    #[arg(long, hide = true, value_name = "DETAIL")]
+    #[arg(long, hide = true, value_name = "DETAIL", help_heading = "Tools")]
     pub describe: Option<DescriptionDetail>,
 
     /// The maximum size of one tool's input schema, in bytes; deeper levels are left out [default:
     /// 65536]
-    #[arg(long, hide = true, value_name = "BYTES")]
+    #[arg(long, hide = true, value_name = "BYTES", help_heading = "Tools")]
     pub max_schema_bytes: Option<usize>,
 
     /// Refuse a document if any part of it is left out or not read exactly
@@ -293,7 +297,6 @@ pub(crate) struct ProcessSettings {
 // keys.
 #[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-#[command(next_help_heading = "Operations")]
 pub(crate) struct ServerSettings {
     /// Transport by which clients reach the server: stdio, or http, which is streamable HTTP at /mcp
     /// [default: stdio]
@@ -327,7 +330,7 @@ pub(crate) struct ServerSettings {
     pub http: HttpSettings,
 
     /// With several APIs, start only if each of them can be served
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, help_heading = "Operations")]
     pub require_all: Option<bool>,
 
     /// Replies that are saved.
@@ -347,11 +350,11 @@ pub(crate) struct ServerSettings {
 
     /// Memory for requests of clients and replies of APIs that are in flight, in bytes; a client
     /// may take half of what others leave free [default: 268435456]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", help_heading = "Operations")]
     pub max_memory: Option<usize>,
 
     /// Interval of checks for changes of the document, in seconds; 0 means never [default: 0]
-    #[arg(long, value_parser = read_seconds, value_name = "SECONDS")]
+    #[arg(long, value_parser = read_seconds, value_name = "SECONDS", help_heading = "Operations")]
     pub reload: Option<f64>,
 }
 

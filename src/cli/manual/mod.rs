@@ -188,7 +188,7 @@ mod tests {
                 .get_arguments()
                 .find(|one| one.get_id() == argument.get_id())
         });
-        let choices = declared.filter(|one| !is_switch(one));
+        let choices = declared.filter(|_| !is_switch(argument));
         let choices = choices.map(Arg::get_possible_values).unwrap_or_default();
         let about = |choice: &PossibleValue| choice.get_help().map(ToString::to_string);
         choices

@@ -25,7 +25,6 @@ use crate::spec::operation::server;
 /// Settings of credentials.
 #[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-#[command(next_help_heading = "Credentials")]
 pub(crate) struct CredentialSettings {
     /// Credentials by the name of the document's security scheme. Each secret is a reference,
     /// `{ env: NAME }` or `{ file: PATH }` (docs/reference/credentials.md). Without this key,
@@ -37,18 +36,24 @@ pub(crate) struct CredentialSettings {
 
     /// An origin besides the API's own that headers and credentials may be sent to, as in
     /// `https://uploads.example` (a list)
-    #[arg(long, hide = true, value_delimiter = ',', value_name = "ORIGIN")]
+    #[arg(
+        long,
+        hide = true,
+        value_delimiter = ',',
+        value_name = "ORIGIN",
+        help_heading = "Credentials"
+    )]
     pub credential_origin: Vec<String>,
 
     /// Call operations without the credentials that they require if none are set, instead of
     /// refusing the call
-    #[arg(long)]
+    #[arg(long, help_heading = "Credentials")]
     pub allow_missing_credentials: Option<bool>,
 
     /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start
     /// and for other processes, and those of `openapi-mcp login` [default: for logins over stdio,
     /// `openapi-mcp/tokens.json` in the system's folder for state]
-    #[arg(long, hide = true, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "Credentials")]
     pub token_store: Option<PathBuf>,
 }
 

@@ -26,14 +26,23 @@ use crate::transport::http::{
 /// Settings of which HTTP clients may call, and how much.
 #[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-#[command(next_help_heading = "Authentication")]
 pub(crate) struct AccessSettings {
     /// An environment variable with a bearer token that HTTP clients must send (repeatable)
-    #[arg(long, value_delimiter = ',', value_name = "VARIABLE")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "VARIABLE",
+        help_heading = "Authentication"
+    )]
     pub auth_token_env: Vec<String>,
 
     /// A file with such tokens, one per line; it is read again when it changes (repeatable)
-    #[arg(long, value_delimiter = ',', value_name = "FILE")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "FILE",
+        help_heading = "Authentication"
+    )]
     pub auth_token_file: Vec<PathBuf>,
 
     /// Tokens with a name, which logs show and limits count by, and their own share of the tools
@@ -50,24 +59,40 @@ pub(crate) struct AccessSettings {
     pub public_url: Option<String>,
 
     /// Accept HTTP clients with access tokens (JWT) of this OAuth 2.1 issuer
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help_heading = "Authentication")]
     #[schemars(example = &"https://login.example/tenant")]
     pub oauth_issuer: Option<String>,
 
     /// The audience that tokens must name (repeatable: any of them) [default: the public URL]
-    #[arg(long, value_delimiter = ',', value_name = "URI")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "URI",
+        help_heading = "Authentication"
+    )]
     pub oauth_audience: Vec<String>,
 
     /// The URL of the issuer's keys, as in `https://login.example/tenant/keys` [default: the one in its metadata]
-    #[arg(long, hide = true, value_name = "URL")]
+    #[arg(long, hide = true, value_name = "URL", help_heading = "Authentication")]
     pub oauth_jwks_url: Option<String>,
 
     /// A scope that every request requires (a list)
-    #[arg(long, hide = true, value_delimiter = ',', value_name = "SCOPE")]
+    #[arg(
+        long,
+        hide = true,
+        value_delimiter = ',',
+        value_name = "SCOPE",
+        help_heading = "Authentication"
+    )]
     pub oauth_scope: Vec<String>,
 
     /// The scope of those tokens of the issuer whose users agree to calls (--confirm-by link)
-    #[arg(long, hide = true, value_name = "SCOPE")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "SCOPE",
+        help_heading = "Authentication"
+    )]
     pub approver_scope: Option<String>,
 
     /// Introspection of tokens.
@@ -264,23 +289,32 @@ pub(crate) fn client_limits(settings: &AccessSettings) -> Limits {
     clippy::struct_field_names,
     reason = "they are the names of the settings"
 )]
-#[command(next_help_heading = "Authentication")]
 pub(crate) struct IntrospectionSettings {
     /// The issuer's introspection endpoint (RFC 7662) for tokens that are not JWTs, as in
     /// `https://login.example/tenant/introspect`
-    #[arg(long, hide = true, value_name = "URL")]
+    #[arg(long, hide = true, value_name = "URL", help_heading = "Authentication")]
     pub oauth_introspection_url: Option<String>,
 
     /// The client that asks the introspection endpoint
-    #[arg(long, hide = true, value_name = "ID")]
+    #[arg(long, hide = true, value_name = "ID", help_heading = "Authentication")]
     pub oauth_client_id: Option<String>,
 
     /// An environment variable with the secret of that client
-    #[arg(long, hide = true, value_name = "VARIABLE")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "VARIABLE",
+        help_heading = "Authentication"
+    )]
     pub oauth_client_secret_env: Option<String>,
 
     /// A file with the secret of that client
-    #[arg(long, hide = true, value_name = "FILE")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "FILE",
+        help_heading = "Authentication"
+    )]
     pub oauth_client_secret_file: Option<PathBuf>,
 }
 
@@ -345,19 +379,29 @@ pub(crate) struct ScopeSettings {
 /// effect.
 #[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-#[command(next_help_heading = "HTTP")]
 pub(crate) struct HttpSettings {
     /// The address to listen on with --transport http; port 0 takes a free port [default:
     /// 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "HTTP")]
     pub bind: Option<String>,
 
     /// A host name, or name:port, that clients may ask for besides loopback (repeatable)
-    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME",
+        help_heading = "HTTP"
+    )]
     pub allow_host: Vec<String>,
 
     /// A web origin besides loopback whose pages may call, as in `https://app.example` (a list)
-    #[arg(long, hide = true, value_delimiter = ',', value_name = "ORIGIN")]
+    #[arg(
+        long,
+        hide = true,
+        value_delimiter = ',',
+        value_name = "ORIGIN",
+        help_heading = "HTTP"
+    )]
     pub allow_origin: Vec<String>,
 
     /// Listen on an address that others can reach, although clients need no credentials
@@ -371,7 +415,7 @@ pub(crate) struct HttpSettings {
 
     /// Answer to a browser at / and /mcp: a page with the tools, one with only the steps to
     /// connect, or none [default: full on loopback if clients need no token, else public]
-    #[arg(long, hide = true, value_name = "WHICH")]
+    #[arg(long, hide = true, value_name = "WHICH", help_heading = "HTTP")]
     pub page: Option<PageKind>,
 
     /// The text that OpenAI gives to verify the domain of an app; it is answered at

@@ -21,32 +21,36 @@ const MIN_KEY_BYTES: usize = 16;
 /// Settings of metrics, of traces and of the audit log.
 #[derive(Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
-#[command(next_help_heading = "Operations")]
 pub(crate) struct ObservabilitySettings {
     /// Serve metrics for Prometheus at /metrics of this address; port 0 takes a free port
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Operations")]
     pub metrics_bind: Option<String>,
 
     /// Append a line of JSON for every call to this file; - is standard output, with --transport
     /// http
-    #[arg(long, value_name = "FILE|-")]
+    #[arg(long, value_name = "FILE|-", help_heading = "Operations")]
     pub audit_log: Option<PathBuf>,
 
     /// An environment variable with the key of the hashes in the audit log [default: a random key]
-    #[arg(long, hide = true, value_name = "VARIABLE")]
+    #[arg(
+        long,
+        hide = true,
+        value_name = "VARIABLE",
+        help_heading = "Operations"
+    )]
     pub audit_key_env: Option<String>,
 
     /// A file with the key of the hashes in the audit log
-    #[arg(long, hide = true, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE", help_heading = "Operations")]
     pub audit_key_file: Option<PathBuf>,
 
     /// Write a line to the audit log before each call is made, and refuse the call if that fails
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, help_heading = "Operations")]
     pub audit_log_required: Option<bool>,
 
     /// Send the trace of a call to the API, in the headers traceparent and tracestate; the
     /// variables of OpenTelemetry configure the export of this server's spans
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, help_heading = "Operations")]
     pub propagate_trace: Option<bool>,
 }
 

@@ -23,33 +23,32 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_millis(50);
 /// Settings of what replicas share.
 #[derive(Clone, Default, Args, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
-#[command(next_help_heading = "Operations")]
 pub(crate) struct SharedStateSettings {
     /// Share limits, refresh tokens and confirmations with other replicas through this Redis or
     /// Valkey server; `rediss` encrypts the connection, as in `rediss://user@redis.example:6379/0`
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help_heading = "Operations")]
     pub shared_state: Option<String>,
 
     /// An environment variable with the password for that server
-    #[arg(long, value_name = "VARIABLE")]
+    #[arg(long, value_name = "VARIABLE", help_heading = "Operations")]
     pub shared_state_password_env: Option<String>,
 
     /// A file with the password for that server
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Operations")]
     pub shared_state_password_file: Option<PathBuf>,
 
     /// Seconds for a request to that server that a call waits for, before it goes on without: 0.001
     /// to 10 [default: 0.05]
-    #[arg(long, hide = true, value_name = "SECONDS")]
+    #[arg(long, hide = true, value_name = "SECONDS", help_heading = "Operations")]
     pub shared_state_timeout: Option<f64>,
 
     /// An environment variable with the key that encrypts the shared state and the token store: 32
     /// bytes in hexadecimal digits or base64; of several keys, the first encrypts and all decrypt
-    #[arg(long, value_name = "VARIABLE")]
+    #[arg(long, value_name = "VARIABLE", help_heading = "Operations")]
     pub state_key_env: Option<String>,
 
     /// A file with that key
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Operations")]
     pub state_key_file: Option<PathBuf>,
 }
 
