@@ -5,9 +5,6 @@ use std::sync::Arc;
 use super::operation::response::header_names;
 use super::{Document, Location, Operation, Parameter};
 
-/// The most pages that an operator may let a call collect.
-pub(crate) const MAX_COLLECTED_PAGES: usize = 100;
-
 /// Parameters that say which page comes, in names without case and punctuation.
 const PLACES: [&str; 29] = [
     "afterid",

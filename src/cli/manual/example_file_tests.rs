@@ -5,12 +5,13 @@
 use clap::Arg;
 use serde_json::Value;
 
-use super::tests::{PAGES, choices_of, is_switch, meaning_of, range_of, section_of};
+use super::tests::{
+    PAGES, choices_of, is_switch, meaning_of, range_of, section_of, write_or_compare,
+};
 use crate::cli::whole_command;
 use crate::config::schema_tests::published_schema;
 use crate::config::settings::is_key_alone;
 
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/openapi-mcp.yaml");
 const WIDTH: usize = 120;
 
 const BEGINNING: &str = "# yaml-language-server: $schema=schema.json
@@ -324,12 +325,5 @@ fn example_file() -> String {
 
 #[test]
 fn the_example_file_is_as_fresh_as_the_schema() {
-    let text = example_file();
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(PATH, &text).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(PATH).unwrap_or_default() == text,
-        "config/openapi-mcp.yaml is stale: run the tests once with UPDATE=1"
-    );
+    write_or_compare("config/openapi-mcp.yaml", &example_file());
 }

@@ -95,14 +95,15 @@ mod tests {
 
 ";
 
-    fn write_or_compare(name: &str, text: &str) {
-        let path = format!("{}/docs/reference/{name}.md", env!("CARGO_MANIFEST_DIR"));
+    /// Compares a generated file with its text, or writes it.
+    pub(super) fn write_or_compare(name: &str, text: &str) {
+        let path = format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&path, text).unwrap();
         }
         assert!(
             std::fs::read_to_string(&path).unwrap_or_default() == text,
-            "docs/reference/{name}.md is stale: run the tests once with UPDATE=1"
+            "{name} is stale: run the tests once with UPDATE=1"
         );
     }
 
@@ -329,12 +330,15 @@ mod tests {
             );
         }
         for (name, title, sections) in PAGES {
-            write_or_compare(name, &settings_page(title, sections));
+            write_or_compare(
+                &format!("docs/reference/{name}.md"),
+                &settings_page(title, sections),
+            );
         }
     }
 
     #[test]
     fn the_page_of_commands_is_as_fresh_as_the_command_line() {
-        write_or_compare("commands", &commands_page());
+        write_or_compare("docs/reference/commands.md", &commands_page());
     }
 }

@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::parameter::{Location, Parameter};
 use super::response_rule::ResponseRule;
-use crate::spec::paging::MAX_COLLECTED_PAGES;
 
 /// The argument of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +74,9 @@ pub struct FixedParameter {
     /// Source of its value; `None` if it is left out of every request.
     pub source: Option<ValueSource>,
 }
+
+/// The most pages that an operator may let a call collect.
+const MAX_COLLECTED_PAGES: usize = 100;
 
 /// Treatment of a value that does not fit its schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
