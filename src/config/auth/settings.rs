@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use strum::VariantArray as _;
 use url::Url;
 
 use super::references::{Reference, parse_secret, read_secret};
@@ -199,7 +200,7 @@ pub(super) fn scheme_values(
         members.insert(CredentialPart::Value.key(), own.into());
     }
     let mut given = CredentialValues::new();
-    for part in CredentialPart::ALL {
+    for part in CredentialPart::VARIANTS.iter().copied() {
         let place = match part.key() {
             part if part.is_empty() => key.to_owned(),
             part => format!("{key}.{part}"),
