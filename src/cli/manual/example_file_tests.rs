@@ -196,8 +196,9 @@ fn in_words_of_the_file(text: &str, settings: &[&Arg]) -> String {
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     for index in 0..words.len() {
         let word = words[index].clone();
-        let Some(at) = word.find("--") else { continue };
-        let (before, flag) = (&word[..at], &word[at + 2..]);
+        let Some((before, flag)) = word.split_once("--") else {
+            continue;
+        };
         let flag_end = flag
             .find(|character: char| character != '-' && !character.is_ascii_lowercase())
             .unwrap_or(flag.len());
@@ -294,9 +295,10 @@ fn example_file() -> String {
             .filter(|one| section_of(one) == Some(section) && one.get_id() != "api");
         for argument in of_section {
             let key = argument.get_id().as_str();
-            let flag = match is_key_alone(argument) {
-                true => String::new(),
-                false => format!(" Flag: --{}.", argument.get_long().unwrap()),
+            let flag = if is_key_alone(argument) {
+                String::new()
+            } else {
+                format!(" Flag: --{}.", argument.get_long().unwrap())
             };
             let about = in_words_of_the_file(&meaning_of(argument), &settings);
             text.push_str(&format!(
