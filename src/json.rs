@@ -5,6 +5,7 @@
 //! and nested past every limit. Untrusted text is therefore checked for such keys before it becomes
 //! a tree.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -124,6 +125,60 @@ pub(crate) fn is_plain(text: &[u8]) -> bool {
     true
 }
 
+/// A JSON number without an exponent, digit for digit: `1e2` is `100`, `1.5E-3` is `0.0015`.
+/// Numbers whose plain form would not fit into a line stay as they were written.
+pub(crate) fn plain_number(number: &str) -> Cow<'_, str> {
+    const MAX_EXPONENT: i64 = 400;
+    let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else {
+        return Cow::Borrowed(number);
+    };
+    let (sign, mantissa) = mantissa
+        .strip_prefix('-')
+        .map_or(("", mantissa), |rest| ("-", rest));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let Ok(exponent) = exponent.trim_start_matches('+').parse::<i64>() else {
+        return Cow::Borrowed(number);
+    };
+    if exponent.abs() > MAX_EXPONENT {
+        return Cow::Borrowed(number);
+    }
+    let digits = format!("{whole}{fraction}");
+    let point = i64::try_from(whole.len()).unwrap_or(0) + exponent;
+    let length = i64::try_from(digits.len()).unwrap_or(0);
+    let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
+    let text = if point <= 0 {
+        format!("0.{}{digits}", zeros(-point))
+    } else if point >= length {
+        format!("{digits}{}", zeros(point - length))
+    } else {
+        let (before, after) = digits.split_at(usize::try_from(point).unwrap_or(0));
+        format!("{before}.{after}")
+    };
+    let trimmed = text.trim_start_matches('0');
+    let text = if trimmed.is_empty() || trimmed.starts_with('.') {
+        format!("0{trimmed}")
+    } else {
+        trimmed.to_owned()
+    };
+    Cow::Owned(format!("{sign}{text}"))
+}
+
+/// The digits of a number that has a zero fraction or an exponent and is an integer of at most 40
+/// digits; `None` for every other number.
+pub(crate) fn plain_integer(number: &str) -> Option<String> {
+    const MAX_DIGITS: usize = 40;
+    if !number.contains(['.', 'e', 'E']) {
+        return None;
+    }
+    let plain = plain_number(number);
+    let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
+    let digits = whole.trim_start_matches('-');
+    let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit())
+        && fraction.bytes().all(|byte| byte == b'0');
+    let whole = if digits == "0" { digits } else { whole };
+    (is_integer && digits.len() <= MAX_DIGITS).then(|| whole.to_owned())
+}
+
 /// Appends a text as a JSON string, with the escapes of `serde_json`: most of them are quotes in a
 /// text that is JSON itself, for which it is slow.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
@@ -224,6 +279,40 @@ mod tests {
                 text.replace("\\u0024", "$"),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn integers_lose_their_fraction_and_their_exponent() {
+        for (written, expected) in [
+            ("2.0", Some("2")),
+            ("-2.000", Some("-2")),
+            ("0.0", Some("0")),
+            ("-0.0", Some("0")),
+            ("1e2", Some("100")),
+            ("1.50E+1", Some("15")),
+            ("1500e-2", Some("15")),
+            ("0.5e1", Some("5")),
+            ("1e39", Some("1000000000000000000000000000000000000000")),
+            ("1e40", None),
+            ("1e400", None),
+            ("1e99999999999999999999", None),
+            ("2", None),
+            ("2.5", None),
+            ("1e-1", None),
+            ("15e-2", None),
+        ] {
+            assert_eq!(plain_integer(written).as_deref(), expected, "{written}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_value_stays_the_same(number in -1_000_000_000_i64..1_000_000_000, zeros in 0_usize..6) {
+            let written = format!("{number}.{}", "0".repeat(zeros + 1));
+            prop_assert_eq!(plain_integer(&written), Some(number.to_string()));
+            let shifted = format!("{number}{}e-{zeros}", "0".repeat(zeros));
+            prop_assert_eq!(plain_integer(&shifted), Some(number.to_string()));
         }
     }
 }

@@ -9,6 +9,7 @@ use memchr::memmem::{self, Finder};
 use memchr::{memchr2_iter, memchr3};
 
 use super::escapes::{Layer, unescape};
+use crate::json::plain_integer;
 use crate::observe;
 use crate::outbound::request::{Keep, percent_encode};
 use crate::spec::mask::{Mask, has_masked, masked};
@@ -195,7 +196,7 @@ impl Secrets {
             let number = std::str::from_utf8(number).ok()?;
             return self
                 .masked(number)
-                .or_else(|| self.masked(&whole_digits(number)?));
+                .or_else(|| self.masked(&plain_integer(number)?));
         }
         let digits = number.strip_prefix(b"-").unwrap_or(number);
         self.all
@@ -348,19 +349,6 @@ fn count_masked(name: &Arc<str>, count: u64) {
 fn has_exponent(text: &[u8]) -> bool {
     let is_digit = |at: usize| text.get(at).is_some_and(u8::is_ascii_digit);
     memchr2_iter(b'e', b'E', text).any(|at| at > 0 && is_digit(at - 1))
-}
-
-/// Returns the digits of a JSON number that is whole, although it has a fraction or an exponent.
-fn whole_digits(number: &str) -> Option<String> {
-    /// No number with check digits is longer.
-    const MAX_DIGITS: usize = 40;
-    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let exponent = usize::try_from(exponent.parse::<i64>().ok()?).ok()?;
-    let fraction = fraction.trim_end_matches('0');
-    let zeros = exponent.checked_sub(fraction.len())?;
-    (whole.len() + exponent <= MAX_DIGITS)
-        .then(|| format!("{whole}{fraction}{}", "0".repeat(zeros)))
 }
 
 /// Returns true if a text holds a character that escapes begin with.

@@ -4,10 +4,11 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::placement::{gather_members, place_arguments};
+use super::placement::Placer;
 use super::problems::{
     describe_body_problems, describe_format_mismatch, describe_lenient_problems, describe_problems,
 };
+use super::property_names::object;
 use super::repair::{EmptyArgument, RepairNotes, repair_values, write_integers_plainly};
 use super::validate::{ArgumentVerdict, LenientPlaces, Validator, open_body};
 use crate::call_error::CallError;
@@ -60,17 +61,9 @@ impl ArgumentChecks {
         let listed = serde_json::from_str(tool).map_err(|error| error.to_string());
         let ListedTool { input_schema } = listed.inspect_err(warn).ok()?;
         let input_schema = Value::Object(input_schema);
-        let validator = Validator::compile(&input_schema).inspect_err(warn).ok();
-        match input_schema {
-            Value::Object(schema) => Some(Self { schema, validator }),
-            _ => None,
-        }
-    }
-
-    fn judge(&self, arguments: &Value) -> ArgumentVerdict {
-        let validator = self.validator.as_ref();
-        validator.map_or(ArgumentVerdict::Valid, |validator| {
-            validator.judge(arguments)
+        Some(Self {
+            validator: Validator::compile(&input_schema).inspect_err(warn).ok(),
+            schema: object(input_schema),
         })
     }
 
@@ -89,110 +82,89 @@ impl ArgumentChecks {
         empty: EmptyArgument,
         lenient: Option<&LenientPlaces>,
     ) -> Result<CheckedArguments, CallError> {
-        let given = Value::Object(arguments);
-        let verdict = self.judge(&given);
-        if verdict != ArgumentVerdict::Invalid {
-            return Ok(self.checked(given, verdict, None));
-        }
-        let Value::Object(given) = given else {
-            return Ok(CheckedArguments::unchecked(JsonObject::new()));
+        let given = match self.accept(arguments.into(), None, None) {
+            Ok(checked) => return Ok(checked),
+            Err(given) => object(given),
         };
         if let Some(checked) = operation
             .filter(|operation| operation.rules.takes_any_body())
-            .and_then(|_| self.check_all_but_body(&given, empty))
+            .and_then(|_| self.check_all_but_body(given.clone(), empty))
         {
             return Ok(checked);
         }
-        let given = Value::Object(given);
-        if let Some(checked) = self.check_leniently(&given, lenient, None) {
+        if let Some(lenient) = lenient
+            && let Ok(checked) = self.accept(given.clone().into(), None, Some(lenient))
+        {
             return Ok(checked);
         }
-        let Value::Object(given) = given else {
-            return Ok(CheckedArguments::unchecked(JsonObject::new()));
-        };
         // Types alone first: what they explain needs no other reading.
         let mut notes = RepairNotes::default();
         let mut repaired = given.clone();
         repair_values(&mut repaired, &self.schema, empty, &mut notes);
-        let repaired = Value::Object(repaired);
-        let verdict = self.judge(&repaired);
-        if verdict != ArgumentVerdict::Invalid {
-            return Ok(self.checked(repaired, verdict, notes.sentence()));
-        }
-        if let Some(checked) = self.check_leniently(&repaired, lenient, notes.sentence()) {
-            return Ok(checked);
-        }
+        let repaired = match self.accept(repaired.into(), notes.sentence(), lenient) {
+            Ok(checked) => return Ok(checked),
+            Err(repaired) => repaired,
+        };
         let mut notes = RepairNotes::default();
-        let is_valid = |name: &str, value: &Value| self.is_valid_alone(name, value);
-        let placed = operation.and_then(|operation| {
-            place_arguments(
-                &given,
-                operation,
-                &self.schema,
-                empty,
-                &is_valid,
-                &mut notes,
-            )
-        });
+        let placer = operation.and_then(|operation| Placer::new(operation, &self.schema));
+        let placed = placer
+            .as_ref()
+            .and_then(|placer| placer.place_arguments(&given, empty, &mut notes));
         if let Some(mut placed) = placed {
             repair_values(&mut placed, &self.schema, empty, &mut notes);
-            let placed = Value::Object(placed);
-            let verdict = self.judge(&placed);
-            if verdict != ArgumentVerdict::Invalid {
-                return Ok(self.checked(placed, verdict, notes.sentence()));
+            if let Ok(checked) = self.accept(placed.into(), notes.sentence(), None) {
+                return Ok(checked);
             }
         }
-        let gathered = operation
-            .and_then(|operation| gather_members(&given, operation, &self.schema, &is_valid));
-        let judged = match gathered {
+        let judged = match placer.and_then(|placer| placer.gather_members(&given)) {
             Some(mut gathered) => {
                 repair_values(&mut gathered, &self.schema, empty, &mut notes);
-                Value::Object(gathered)
+                gathered.into()
             }
             None => repaired,
         };
-        Err(CallError::Arguments(describe_problems(
-            tool,
-            &self.schema,
-            &judged,
-        )))
+        let problems = describe_problems(tool, &self.schema, &judged);
+        Err(CallError::Arguments(problems))
+    }
+
+    /// The arguments as they are sent, if they are valid, or if nothing but properties that a rule
+    /// is lenient with does not fit; else as they were given.
+    fn accept(
+        &self,
+        arguments: Value,
+        repairs: Option<String>,
+        lenient: Option<&LenientPlaces>,
+    ) -> Result<CheckedArguments, Value> {
+        let verdict = match &self.validator {
+            Some(validator) => validator.judge(&arguments),
+            None => ArgumentVerdict::Valid,
+        };
+        let is_valid = verdict != ArgumentVerdict::Invalid;
+        let body_problems = lenient
+            .filter(|_| !is_valid)
+            .and_then(|places| describe_lenient_problems(&self.schema, &arguments, places));
+        if !is_valid && body_problems.is_none() {
+            return Err(arguments);
+        }
+        Ok(self.checked(arguments, verdict, repairs, body_problems))
     }
 
     /// The arguments with the body as it was given, if all others are valid or can be repaired.
     fn check_all_but_body(
         &self,
-        given: &JsonObject,
+        mut arguments: JsonObject,
         empty: EmptyArgument,
     ) -> Option<CheckedArguments> {
         let mut schema = self.schema.clone();
         open_body(&mut schema);
         let mut notes = RepairNotes::default();
-        let mut repaired = given.clone();
-        repair_values(&mut repaired, &schema, empty, &mut notes);
-        let validator = Validator::compile(&Value::Object(schema)).ok()?;
-        let repaired = Value::Object(repaired);
-        let verdict = validator.judge(&repaired);
-        if verdict == ArgumentVerdict::Invalid {
-            return None;
-        }
-        let body_problems = describe_body_problems(&self.schema, &repaired);
-        Some(CheckedArguments {
-            body_problems,
-            ..self.checked(repaired, verdict, notes.sentence())
-        })
-    }
-
-    /// The arguments, if nothing but properties that a rule is lenient with does not fit.
-    fn check_leniently(
-        &self,
-        arguments: &Value,
-        lenient: Option<&LenientPlaces>,
-        repairs: Option<String>,
-    ) -> Option<CheckedArguments> {
-        let body_problems = describe_lenient_problems(&self.schema, arguments, lenient?)?;
-        Some(CheckedArguments {
-            body_problems: Some(body_problems),
-            ..self.checked(arguments.clone(), ArgumentVerdict::Valid, repairs)
+        repair_values(&mut arguments, &schema, empty, &mut notes);
+        let validator = Validator::compile(&schema.into()).ok()?;
+        let arguments = Value::Object(arguments);
+        let verdict = validator.judge(&arguments);
+        (verdict != ArgumentVerdict::Invalid).then(|| {
+            let body_problems = describe_body_problems(&self.schema, &arguments);
+            self.checked(arguments, verdict, notes.sentence(), body_problems)
         })
     }
 
@@ -201,44 +173,19 @@ impl ArgumentChecks {
         arguments: Value,
         verdict: ArgumentVerdict,
         repairs: Option<String>,
+        body_problems: Option<String>,
     ) -> CheckedArguments {
         let has_mismatch = verdict == ArgumentVerdict::OtherFormat;
         let format_mismatch = has_mismatch
             .then(|| describe_format_mismatch(&self.schema, &arguments))
             .flatten();
-        let mut arguments = match arguments {
-            Value::Object(arguments) => arguments,
-            _ => JsonObject::new(),
-        };
+        let mut arguments = object(arguments);
         write_integers_plainly(&mut arguments, &self.schema);
         CheckedArguments {
             arguments,
             format_mismatch,
             repairs,
-            body_problems: None,
+            body_problems,
         }
-    }
-
-    /// Returns true if one argument is valid independent of the others.
-    fn is_valid_alone(&self, name: &str, value: &Value) -> bool {
-        let Some(property) = self
-            .schema
-            .get("properties")
-            .and_then(|properties| properties.get(name))
-        else {
-            return false;
-        };
-        let mut schema = JsonObject::from_iter([(
-            "properties".to_owned(),
-            Value::Object(JsonObject::from_iter([(name.to_owned(), property.clone())])),
-        )]);
-        schema.extend(
-            self.schema
-                .get("$defs")
-                .map(|definitions| ("$defs".to_owned(), definitions.clone())),
-        );
-        let arguments = Value::Object(JsonObject::from_iter([(name.to_owned(), value.clone())]));
-        Validator::compile(&Value::Object(schema))
-            .is_ok_and(|validator| validator.accepts(&arguments))
     }
 }

@@ -4,12 +4,12 @@
 //! An argument moves only if exactly one place fits. If one name is unknown or can be read in two
 //! ways, all arguments stay as they are.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::property_names::{declared_properties, letters, respell};
 use super::repair::{EmptyArgument, RepairNotes, quote_name};
-use crate::json;
-use crate::json::JsonObject;
+use super::validate::{compile_alone, schema_of};
+use crate::json::{JsonObject, parse_text};
 use crate::spec::operation::request_body::BODY;
 use crate::spec::schema::gather_schemas;
 use crate::spec::{Location, Operation, Parameter};
@@ -36,109 +36,109 @@ enum ArgumentPlace<'s> {
 }
 
 /// Finds the places of arguments by the input schema of an operation.
-struct Placer<'s> {
+pub(super) struct Placer<'s> {
     operation: &'s Operation,
+    root: &'s JsonObject,
     /// The names of all arguments.
     arguments: Vec<&'s str>,
+    /// Judges a body by itself.
+    body_validator: Option<jsonschema::Validator>,
     /// The properties that the body declares.
     body: Vec<&'s str>,
 }
 
-/// Moves the arguments to the places that `root`, the input schema, has for them; `None` if none
-/// moves, or if more than one place fits. `empty` decides if a missing body may be an empty object.
-/// `is_valid` checks one argument by itself: an argument that is valid as given keeps its place.
-pub(crate) fn place_arguments(
-    given: &JsonObject,
-    operation: &Operation,
-    root: &JsonObject,
-    empty: EmptyArgument,
-    is_valid: &dyn Fn(&str, &Value) -> bool,
-    notes: &mut RepairNotes,
-) -> Option<JsonObject> {
-    let placer = Placer::new(operation, root)?;
-    let mut placed = JsonObject::new();
-    for (name, value) in given {
-        if name == BODY && placer.is_member(value, is_valid) {
-            notes.push(BODY, "was read as the member of that name");
-            put_member(BODY, value, &mut placed)?;
-        } else {
-            placer.place(name, value, &mut placed, notes, 0)?;
-        }
-    }
-    placer.unwrap_body(&mut placed, is_valid, notes);
-    let asks_for_body = operation.body.as_ref().is_some_and(|body| body.required)
-        && placer.arguments.contains(&BODY);
-    let nothing = Value::Object(JsonObject::new());
-    // A body that may also be a list or null is not known to be meant as an object.
-    let takes_objects_only = || {
-        is_valid(BODY, &nothing)
-            && !is_valid(BODY, &Value::Null)
-            && !is_valid(BODY, &Value::Array(Vec::new()))
-    };
-    if asks_for_body
-        && empty == EmptyArgument::Dropped
-        && !placed.contains_key(BODY)
-        && takes_objects_only()
-    {
-        notes.push(BODY, "was sent as an empty object");
-        placed.insert(BODY.to_owned(), nothing);
-    }
-    if placed.get(BODY).is_some_and(|body| !is_valid(BODY, body))
-        && let (Some(body), Some(schema)) = (
-            placed.get_mut(BODY),
-            root.get("properties")
-                .and_then(|all| all.get(BODY)?.as_object()),
-        )
-    {
-        respell(body, &[schema], root, &format!("/{BODY}"), notes);
-    }
-    (placed != *given).then_some(placed)
-}
-
-/// Moves the members of the body to it, so that what is wrong with them is said of the same value
-/// as if they were given there. What has no place, or more than one, stays as it is; `None` if all
-/// stays.
-pub(crate) fn gather_members(
-    given: &JsonObject,
-    operation: &Operation,
-    root: &JsonObject,
-    is_valid: &dyn Fn(&str, &Value) -> bool,
-) -> Option<JsonObject> {
-    let placer = Placer::new(operation, root)?;
-    let mut gathered = JsonObject::new();
-    let mut is_moved = false;
-    for (name, value) in given {
-        let is_argument = placer.arguments.contains(&name.as_str());
-        let property = match placer.readings(name).as_slice() {
-            _ if name == BODY => placer.is_member(value, is_valid).then_some(BODY),
-            [ArgumentPlace::BodyProperty(property)] if !is_argument && wrapper(name).is_none() => {
-                Some(*property)
-            }
-            _ => None,
-        };
-        match property.and_then(|property| put_member(property, value, &mut gathered)) {
-            Some(()) => is_moved = true,
-            None => put(&mut gathered, name, value.clone())?,
-        }
-    }
-    is_moved.then_some(gathered)
-}
-
 impl<'s> Placer<'s> {
-    /// Returns true if the value that is given as the body is that of its member of the same name.
-    fn is_member(&self, value: &Value, is_valid: &dyn Fn(&str, &Value) -> bool) -> bool {
-        self.body.contains(&BODY) && object_of(value).is_none() && !is_valid(BODY, value)
-    }
-
-    fn new(operation: &'s Operation, root: &'s JsonObject) -> Option<Self> {
+    /// `root` is the input schema.
+    pub(super) fn new(operation: &'s Operation, root: &'s JsonObject) -> Option<Self> {
         let properties = root.get("properties")?.as_object()?;
-        let body = properties.get(BODY).and_then(Value::as_object);
+        let body_schema = properties.get(BODY);
+        let body = body_schema.and_then(Value::as_object);
         let schemas = gather_schemas(body.filter(|_| operation.body.is_some()), root);
         Some(Self {
             operation,
+            root,
             arguments: properties.keys().map(String::as_str).collect(),
+            body_validator: body_schema.and_then(|schema| compile_alone(schema, root).ok()),
             body: declared_properties(&schemas),
         })
+    }
+
+    /// Moves the arguments to the places that the input schema has for them; `None` if none moves,
+    /// or if more than one place fits. `empty` decides if a missing body may be an empty object. A
+    /// body that is valid as given keeps its place.
+    pub(super) fn place_arguments(
+        &self,
+        given: &JsonObject,
+        empty: EmptyArgument,
+        notes: &mut RepairNotes,
+    ) -> Option<JsonObject> {
+        let mut placed = JsonObject::new();
+        for (name, value) in given {
+            if name == BODY && self.is_member(value) {
+                notes.push(BODY, "was read as the member of that name");
+                put_member(BODY, value, &mut placed)?;
+            } else {
+                self.place(name, value, &mut placed, notes, 0)?;
+            }
+        }
+        self.unwrap_body(&mut placed, notes);
+        let body = self.operation.body.as_ref();
+        let asks_for_body =
+            body.is_some_and(|body| body.required) && self.arguments.contains(&BODY);
+        // A body that may also be a list or null is not known to be meant as an object.
+        if asks_for_body
+            && empty == EmptyArgument::Dropped
+            && !placed.contains_key(BODY)
+            && self.takes(&json!({}))
+            && !self.takes(&Value::Null)
+            && !self.takes(&json!([]))
+        {
+            notes.push(BODY, "was sent as an empty object");
+            placed.insert(BODY.to_owned(), json!({}));
+        }
+        if let (Some(body), Some(Value::Object(schema))) =
+            (placed.get_mut(BODY), schema_of(self.root, BODY))
+            && !self.takes(body)
+        {
+            respell(body, schema, self.root, notes);
+        }
+        (placed != *given).then_some(placed)
+    }
+
+    /// Moves the members of the body to it, so that what is wrong with them is said of the same
+    /// value as if they were given there. What has no place, or more than one, stays as it is;
+    /// `None` if all stays.
+    pub(super) fn gather_members(&self, given: &JsonObject) -> Option<JsonObject> {
+        let mut gathered = JsonObject::new();
+        let mut is_moved = false;
+        for (name, value) in given {
+            let is_argument = self.arguments.contains(&name.as_str());
+            let property = match self.readings(name).as_slice() {
+                _ if name == BODY => self.is_member(value).then_some(BODY),
+                [ArgumentPlace::BodyProperty(property)]
+                    if !is_argument && wrapper(name).is_none() =>
+                {
+                    Some(*property)
+                }
+                _ => None,
+            };
+            match property.and_then(|property| put_member(property, value, &mut gathered)) {
+                Some(()) => is_moved = true,
+                None => put(&mut gathered, name, value.clone())?,
+            }
+        }
+        is_moved.then_some(gathered)
+    }
+
+    /// Returns true if a body is valid by itself.
+    fn takes(&self, body: &Value) -> bool {
+        let validator = self.body_validator.as_ref();
+        validator.is_some_and(|validator| validator.is_valid(body))
+    }
+
+    /// Returns true if the value that is given as the body is that of its member of the same name.
+    fn is_member(&self, value: &Value) -> bool {
+        self.body.contains(&BODY) && object_of(value).is_none() && !self.takes(value)
     }
 
     /// Puts one member of the arguments into its place. `None` if it has none, or more than one.
@@ -193,17 +193,12 @@ impl<'s> Placer<'s> {
         if spelling.is_empty() {
             return Vec::new();
         }
-        let arguments = self
-            .arguments
-            .iter()
-            .filter(|argument| letters(argument) == spelling);
-        let body = self
-            .body
-            .iter()
-            .filter(|property| letters(property) == spelling);
-        let mut places: Vec<ArgumentPlace<'s>> = arguments
-            .map(|argument| ArgumentPlace::Argument(argument))
+        let is_spelled = |name: &&&str| letters(name) == spelling;
+        let arguments = self.arguments.iter().filter(is_spelled);
+        let mut places: Vec<_> = arguments
+            .map(|name| ArgumentPlace::Argument(name))
             .collect();
+        let body = self.body.iter().filter(is_spelled);
         let own_name = self
             .operation
             .body
@@ -217,7 +212,7 @@ impl<'s> Placer<'s> {
         // The name itself among properties of the same letters: `type` beside `@type`.
         match body.clone().find(|property| **property == name) {
             Some(property) => places.push(ArgumentPlace::BodyProperty(property)),
-            None => places.extend(body.map(|property| ArgumentPlace::BodyProperty(property))),
+            None => places.extend(body.map(|name| ArgumentPlace::BodyProperty(name))),
         }
         places
     }
@@ -244,13 +239,8 @@ impl<'s> Placer<'s> {
     }
 
     /// Takes a body out of a word that holds nothing but it: `{"body": {"body": {…}}}`.
-    fn unwrap_body(
-        &self,
-        placed: &mut JsonObject,
-        is_valid: &dyn Fn(&str, &Value) -> bool,
-        notes: &mut RepairNotes,
-    ) {
-        let Some(Value::Object(body)) = placed.get(BODY) else {
+    fn unwrap_body(&self, placed: &mut JsonObject, notes: &mut RepairNotes) {
+        let Some(given @ Value::Object(body)) = placed.get(BODY) else {
             return;
         };
         let mut members = body.iter();
@@ -266,12 +256,7 @@ impl<'s> Placer<'s> {
             .iter()
             .any(|property| letters(property) == letters(name));
         let fits = inner.keys().all(|key| self.body.contains(&key.as_str()));
-        if is_word
-            && !is_property
-            && fits
-            && !inner.is_empty()
-            && !placed.get(BODY).is_some_and(|body| is_valid(BODY, body))
-        {
+        if is_word && !is_property && fits && !inner.is_empty() && !self.takes(given) {
             notes.push(&format!("/{BODY}/{name}"), "was unwrapped");
             let inner = Value::Object(inner.clone());
             placed.insert(BODY.to_owned(), inner);
@@ -319,7 +304,7 @@ fn put(into: &mut JsonObject, name: &str, value: Value) -> Option<()> {
 fn object_of(value: &Value) -> Option<JsonObject> {
     match value {
         Value::Object(members) => Some(members.clone()),
-        Value::String(text) => match json::parse_text(text.trim()).ok()? {
+        Value::String(text) => match parse_text(text.trim()).ok()? {
             Value::Object(members) => Some(members),
             _ => None,
         },

@@ -7,6 +7,7 @@ use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
 use super::property_names::declared_properties;
+use super::validate::schema_of;
 use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::schema::gather_schemas;
@@ -36,12 +37,6 @@ pub(super) enum ProblemKind {
     Other,
 }
 
-impl Problem {
-    pub(super) fn is_about_format(&self) -> bool {
-        self.kind == ProblemKind::Format
-    }
-}
-
 impl ProblemKind {
     pub(super) fn of(error: &ValidationError<'_>) -> Self {
         match error.kind() {
@@ -69,7 +64,6 @@ pub(super) enum BranchChoice {
 /// its type, or else of the only one that is not null, as in `anyOf: [X, {type: null}]`; of the
 /// only one whose constants it has.
 pub(super) fn meant_branch(mut refused: Vec<Vec<Problem>>, level: usize) -> BranchChoice {
-    let refuses = |problems: &Vec<Problem>, by: &dyn Fn(&Problem) -> bool| problems.iter().any(by);
     let by_type = |problem: &Problem| {
         problem.level == level && matches!(problem.kind, ProblemKind::Type { .. })
     };
@@ -81,17 +75,11 @@ pub(super) fn meant_branch(mut refused: Vec<Vec<Problem>>, level: usize) -> Bran
     };
     let by_constant =
         |problem: &Problem| problem.level <= level + 1 && problem.kind == ProblemKind::Constant;
-    for by in [
-        &by_type as &dyn Fn(&Problem) -> bool,
-        &by_null,
-        &by_constant,
-    ] {
-        let left = refused
-            .iter()
-            .filter(|problems| !refuses(problems, by))
-            .count();
-        if left > 0 {
-            refused.retain(|problems| !refuses(problems, by));
+    let ways: [&dyn Fn(&Problem) -> bool; 3] = [&by_type, &by_null, &by_constant];
+    for by in ways {
+        let accepts = |problems: &Vec<Problem>| !problems.iter().any(by);
+        if refused.iter().any(accepts) {
+            refused.retain(accepts);
         }
         if let [_] = refused.as_slice() {
             return BranchChoice::Meant(refused.pop().unwrap_or_default());
@@ -100,7 +88,7 @@ pub(super) fn meant_branch(mut refused: Vec<Vec<Problem>>, level: usize) -> Bran
     // A text that does not match its format is sent all the same.
     if let Some(only_formats) = refused
         .iter()
-        .position(|problems| problems.iter().all(Problem::is_about_format))
+        .position(|problems| problems.iter().all(|one| one.kind == ProblemKind::Format))
     {
         return BranchChoice::Meant(refused.swap_remove(only_formats));
     }
@@ -128,114 +116,74 @@ pub(super) fn describe_problem(
     schema: &JsonObject,
     max: usize,
 ) -> Vec<String> {
+    use ValidationErrorKind as Kind;
+
     let instance = error.instance();
-    let place = describe_place(pointer);
-    match error.kind() {
-        ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
-            .iter()
-            .take(max)
-            .map(|name| describe_unknown_property(&place, name, pointer.is_empty(), tool, schema))
-            .collect(),
-        ValidationErrorKind::Required { property } => {
+    let (place, value) = (describe_place(pointer), quote_value(instance));
+    let clause = match error.kind() {
+        Kind::AdditionalProperties { unexpected } => {
+            return unexpected
+                .iter()
+                .take(max)
+                .map(|name| {
+                    describe_unknown_property(&place, name, pointer.is_empty(), tool, schema)
+                })
+                .collect();
+        }
+        Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            vec![if pointer.is_empty() {
-                format!("`{name}` is missing{}", meaning(schema, name))
-            } else {
-                format!("{place}`{name}` is missing")
-            }]
+            let is_argument = pointer.is_empty();
+            let meaning = is_argument.then(|| meaning(schema, name));
+            format!("`{name}` is missing{}", meaning.unwrap_or_default())
         }
-        ValidationErrorKind::Enum { options } => vec![format!(
-            "{place}{} is not one of {}",
-            quote_value(instance),
-            shown_list(options)
-        )],
-        ValidationErrorKind::Constant { expected_value } => {
-            vec![format!(
-                "{place}{} must be {}",
-                quote_value(instance),
-                quote_value(expected_value)
-            )]
+        Kind::Enum { options } => format!("{value} is not one of {}", shown_list(options)),
+        Kind::Constant { expected_value } => {
+            format!("{value} must be {}", quote_value(expected_value))
         }
-        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
-            vec![describe_no_form(pointer, instance)]
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
+            return vec![describe_no_form(pointer, instance)];
         }
-        ValidationErrorKind::OneOfMultipleValid { .. } => vec![format!(
-            "{place}{} fits more than one of the forms of which exactly one is meant",
-            quote_value(instance)
-        )],
-        ValidationErrorKind::Type { kind } => {
+        Kind::OneOfMultipleValid { .. } => {
+            format!("{value} fits more than one of the forms of which exactly one is meant")
+        }
+        Kind::Type { kind } => {
             let allowed = match kind {
                 TypeKind::Single(kind) => kind.to_string(),
-                TypeKind::Multiple(kinds) => kinds
-                    .iter()
-                    .map(|kind| kind.to_string())
-                    .collect::<Vec<_>>()
-                    .join(" or "),
+                TypeKind::Multiple(kinds) => {
+                    let kinds: Vec<String> = kinds.iter().map(|kind| kind.to_string()).collect();
+                    kinds.join(" or ")
+                }
             };
             let broken = instance.as_str().and_then(json_error);
             let broken = broken
                 .map(|error| format!("; the text is not valid JSON: {error}"))
                 .unwrap_or_default();
-            vec![format!(
-                "{place}{} is not of type {allowed}{broken}",
-                quote_value(instance)
-            )]
+            format!("{value} is not of type {allowed}{broken}")
         }
-        ValidationErrorKind::Pattern { pattern } => vec![format!(
-            "{place}{} does not match {}",
-            quote_value(instance),
-            quote_value(&Value::String(pattern.clone()))
-        )],
-        ValidationErrorKind::Minimum { limit } => vec![format!(
-            "{place}{} is less than {limit}",
-            quote_value(instance)
-        )],
-        ValidationErrorKind::Maximum { limit } => vec![format!(
-            "{place}{} is more than {limit}",
-            quote_value(instance)
-        )],
-        ValidationErrorKind::ExclusiveMinimum { limit } => vec![format!(
-            "{place}{} must be more than {limit}",
-            quote_value(instance)
-        )],
-        ValidationErrorKind::ExclusiveMaximum { limit } => vec![format!(
-            "{place}{} must be less than {limit}",
-            quote_value(instance)
-        )],
-        ValidationErrorKind::MinLength { limit } => vec![format!(
-            "{place}{} is shorter than {limit} characters",
-            quote_value(instance)
-        )],
-        ValidationErrorKind::MaxLength { limit } => vec![format!(
-            "{place}{} is longer than {limit} characters",
-            quote_value(instance)
-        )],
-        ValidationErrorKind::MinItems { limit } => {
-            vec![format!("{place}has fewer than {limit} items")]
+        Kind::Pattern { pattern } => {
+            let pattern = Value::String(pattern.clone());
+            format!("{value} does not match {}", quote_value(&pattern))
         }
-        ValidationErrorKind::MaxItems { limit } => {
-            vec![format!("{place}has more than {limit} items")]
+        Kind::Minimum { limit } => format!("{value} is less than {limit}"),
+        Kind::Maximum { limit } => format!("{value} is more than {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("{value} must be more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("{value} must be less than {limit}"),
+        Kind::MinLength { limit } => format!("{value} is shorter than {limit} characters"),
+        Kind::MaxLength { limit } => format!("{value} is longer than {limit} characters"),
+        Kind::MinItems { limit } => format!("has fewer than {limit} items"),
+        Kind::MaxItems { limit } => format!("has more than {limit} items"),
+        Kind::MinProperties { limit } => format!("has fewer than {limit} members"),
+        Kind::MaxProperties { limit } => format!("has more than {limit} members"),
+        Kind::Format { format } => {
+            let argument = pointer.strip_prefix('/');
+            let argument = argument.filter(|name| !name.contains('/'));
+            let argument = argument.unwrap_or(pointer);
+            return vec![format!("`{argument}` does not match the format `{format}`")];
         }
-        ValidationErrorKind::MinProperties { limit } => {
-            vec![format!("{place}has fewer than {limit} members")]
-        }
-        ValidationErrorKind::MaxProperties { limit } => {
-            vec![format!("{place}has more than {limit} members")]
-        }
-        ValidationErrorKind::Format { format } => {
-            let argument = pointer
-                .strip_prefix('/')
-                .filter(|name| !name.contains('/'))
-                .unwrap_or(pointer);
-            vec![format!("`{argument}` does not match the format `{format}`")]
-        }
-        ValidationErrorKind::UniqueItems => vec![format!("{place}has an item twice")],
-        other => vec![format!(
-            "{place}{} does not satisfy `{}`",
-            quote_value(instance),
-            other.keyword()
-        )],
-    }
+        Kind::UniqueItems => "has an item twice".to_owned(),
+        other => format!("{value} does not satisfy `{}`", other.keyword()),
+    };
+    vec![format!("{place}{clause}")]
 }
 
 /// Returns the beginning of a clause about the value at a JSON Pointer.
@@ -264,18 +212,13 @@ fn describe_unknown_property(
     tool: &str,
     schema: &JsonObject,
 ) -> String {
-    let shown = text::truncate(&text::one_line(name), MAX_SHOWN_NAME);
+    let shown = shown_name(name);
     if !at_root {
         return format!("{place}`{shown}` is not known here");
     }
-    let known: Vec<&str> = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(key, _)| key.as_str())
-        .collect();
-    let in_body = properties_of_body(schema);
+    let known = declared_properties(&[schema]);
+    let body = schema_of(schema, BODY).and_then(Value::as_object);
+    let in_body = declared_properties(&gather_schemas(body, schema));
     let nearest =
         |names: &[&str]| text::nearest(name, names.iter().copied(), 0.75).map(str::to_owned);
     let setting = match name {
@@ -294,27 +237,25 @@ fn describe_unknown_property(
     } else if known.is_empty() {
         "it takes none".to_owned()
     } else {
-        let more = known.len().saturating_sub(MAX_LISTED_ARGUMENTS);
-        let listed = known
-            .get(..MAX_LISTED_ARGUMENTS)
-            .unwrap_or(&known)
-            .join("`, `");
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
-        format!("it takes `{listed}`{more}")
+        format!("it takes {}", list_names(&known, MAX_LISTED_ARGUMENTS))
     };
     format!("{place}`{shown}` is not an argument of {tool}; {advice}")
 }
 
-/// The properties that the argument for the body declares.
-fn properties_of_body(schema: &JsonObject) -> Vec<&str> {
-    let body = schema
-        .get("properties")
-        .and_then(|properties| properties.get(BODY)?.as_object());
-    declared_properties(&gather_schemas(body, schema))
+/// The first names in backticks, and the number of the others.
+fn list_names(names: &[&str], most: usize) -> String {
+    let shown = names.iter().take(most);
+    let shown: Vec<_> = shown
+        .map(|name| format!("`{}`", shown_name(name)))
+        .collect();
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn shown_name(name: &str) -> String {
+    text::truncate(&text::one_line(name), MAX_SHOWN_NAME)
 }
 
 /// Returns the error of a text that looks like a JSON object or array and is not one.
@@ -325,11 +266,8 @@ fn json_error(text: &str) -> Option<serde_json::Error> {
 
 /// Describes a missing argument by its schema, and a missing body by the members that it needs.
 fn meaning(schema: &JsonObject, name: &str) -> String {
-    let description = schema
-        .get("properties")
-        .and_then(|properties| properties.get(name))
-        .and_then(|property| property.get("description"))
-        .and_then(Value::as_str);
+    let description =
+        schema_of(schema, name).and_then(|property| property.get("description")?.as_str());
     description
         .and_then(|text| text.lines().next())
         .map(|line| format!(": {}", text::truncate(line, 160)))
@@ -339,9 +277,7 @@ fn meaning(schema: &JsonObject, name: &str) -> String {
 
 /// Returns `; it needs …` for an argument that is an object with required members.
 fn required_members(schema: &JsonObject, name: &str) -> String {
-    let property = schema
-        .get("properties")
-        .and_then(|properties| properties.get(name)?.as_object());
+    let property = schema_of(schema, name).and_then(Value::as_object);
     let schemas = gather_schemas(property, schema);
     let only = match schemas.as_slice() {
         // Of several forms, each may need others.
@@ -358,21 +294,7 @@ fn required_members(schema: &JsonObject, name: &str) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let shown = names.get(..MAX_LISTED_MEMBERS).unwrap_or(&names);
-    let more = names.len() - shown.len();
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!(
-        "; it needs `{}`{more}",
-        shown
-            .iter()
-            .map(|name| text::truncate(&text::one_line(name), MAX_SHOWN_NAME))
-            .collect::<Vec<_>>()
-            .join("`, `")
-    )
+    format!("; it needs {}", list_names(&names, MAX_LISTED_MEMBERS))
 }
 
 /// The beginning of a value as JSON.
@@ -402,15 +324,7 @@ impl io::Write for LimitedText {
 }
 
 fn shown_list(options: &Value) -> String {
-    let options = options
-        .as_array()
-        .map(|options| {
-            options
-                .iter()
-                .map(Value::to_string)
-                .collect::<Vec<_>>()
-                .join(", ")
-        })
-        .unwrap_or_default();
-    text::truncate(&options, 600)
+    let options = options.as_array().into_iter().flatten();
+    let options: Vec<String> = options.map(Value::to_string).collect();
+    text::truncate(&options.join(", "), 600)
 }

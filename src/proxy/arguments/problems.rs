@@ -14,7 +14,7 @@ use super::problem::{
     BranchChoice, Problem, ProblemKind, describe_no_form, describe_place, describe_problem,
     meant_branch, quote_value,
 };
-use super::validate::{LenientPlaces, compile_schema};
+use super::validate::{LenientPlaces, compile_schema, with_definitions};
 use crate::json::JsonObject;
 use crate::spec::pointer;
 use crate::spec::schema::reference;
@@ -26,8 +26,8 @@ const MAX_STEPS: usize = 2_000_000;
 
 /// More problems than this help no caller.
 const MAX_PROBLEMS: usize = 20;
-/// Number of problems that are shown of a body that was sent.
-const MAX_SENT_PROBLEMS: usize = 3;
+/// Number of problems that are shown of arguments that were sent.
+const MAX_SHOWN: usize = 3;
 
 /// The keywords whose schemas the search enters.
 const ENTERED: [&str; 9] = [
@@ -70,20 +70,15 @@ struct Assertions {
 /// Describes the arguments that do not match their `format`, in a sentence for the model; `schema`
 /// is the input schema.
 pub(crate) fn describe_format_mismatch(schema: &JsonObject, arguments: &Value) -> Option<String> {
-    const MAX_SHOWN: usize = 3;
-    let (problems, _) = ProblemSearch::new("", schema, true, MAX_SHOWN).run(arguments);
-    let clauses: Vec<String> = problems
-        .into_iter()
-        .filter(Problem::is_about_format)
-        .map(|problem| problem.text)
-        .collect();
-    (!clauses.is_empty()).then(|| format!("{}.", clauses.join("; ")))
+    let (mut problems, _) = ProblemSearch::new("", schema, true, MAX_SHOWN).run(arguments);
+    problems.retain(|problem| problem.kind == ProblemKind::Format);
+    (!problems.is_empty()).then(|| format!("{}.", join_clauses(problems)))
 }
 
 /// Describes the parts of a body that do not fit the input schema and are sent nevertheless, in a
 /// sentence for the model.
 pub(crate) fn describe_body_problems(schema: &JsonObject, arguments: &Value) -> Option<String> {
-    let (problems, _) = ProblemSearch::new("", schema, false, MAX_SENT_PROBLEMS).run(arguments);
+    let (problems, _) = ProblemSearch::new("", schema, false, MAX_SHOWN).run(arguments);
     (!problems.is_empty()).then(|| describe_sent(problems))
 }
 
@@ -106,13 +101,14 @@ pub(crate) fn describe_lenient_problems(
     is_lenient.then(|| describe_sent(problems))
 }
 
+fn join_clauses(problems: Vec<Problem>) -> String {
+    let shown = problems.into_iter().take(MAX_SHOWN);
+    let clauses: Vec<String> = shown.map(|problem| problem.text).collect();
+    clauses.join("; ")
+}
+
 fn describe_sent(problems: Vec<Problem>) -> String {
-    let clauses: Vec<String> = problems
-        .into_iter()
-        .take(MAX_SENT_PROBLEMS)
-        .map(|problem| problem.text)
-        .collect();
-    let clauses = clauses.join("; ");
+    let clauses = join_clauses(problems);
     format!(
         "The body does not fit its schema, and was sent because the server's settings allow it: {clauses}."
     )
@@ -200,11 +196,8 @@ impl<'s> ProblemSearch<'s> {
         match schema {
             Value::Object(schema) => self.compare(schema, value, place, depth, found),
             Value::Bool(false) => {
-                let prefix = describe_place(&place.pointer);
-                found.push(place.problem(format!(
-                    "{prefix}{} is not allowed here",
-                    quote_value(value)
-                )));
+                let (prefix, value) = (describe_place(&place.pointer), quote_value(value));
+                found.push(place.problem(format!("{prefix}{value} is not allowed here")));
             }
             _ => {}
         }
@@ -337,9 +330,8 @@ impl<'s> ProblemSearch<'s> {
             BranchChoice::Meant(problems) => found.extend(problems.into_iter().take(room)),
             BranchChoice::Nearest(problems) if value.is_object() || value.is_array() => {
                 let text = describe_no_form(&place.pointer, value);
-                found.push(
-                    place.problem(format!("{text}; what is wrong by the nearest one follows")),
-                );
+                let text = format!("{text}; what is wrong by the nearest one follows");
+                found.push(place.problem(text));
                 found.extend(problems.into_iter().take(room.saturating_sub(1)));
             }
             BranchChoice::Nearest(_) => {
@@ -404,12 +396,8 @@ impl Assertions {
                     if schema.get("additionalProperties") == Some(&Value::Bool(false)) =>
                 {
                     let names = value.as_object().into_iter().flat_map(Map::keys);
-                    own.insert(
-                        key.clone(),
-                        names
-                            .map(|name| (name.clone(), Value::Bool(true)))
-                            .collect(),
-                    );
+                    let any = names.map(|name| (name.clone(), Value::Bool(true)));
+                    own.insert(key.clone(), any.collect());
                 }
                 "additionalProperties" if value.is_object() => {}
                 key if ENTERED.contains(&key) || DEPENDENT.contains(&key) => {}
@@ -418,17 +406,11 @@ impl Assertions {
                 }
             }
         }
-        let compile =
-            |schema: JsonObject| compile_schema(&Value::Object(schema), asserts_formats).ok();
-        let whole = is_dependent.then(|| {
-            let mut whole = schema.clone();
-            if let Some(definitions) = root.get("$defs") {
-                whole.insert("$defs".to_owned(), definitions.clone());
-            }
-            whole
-        });
+        let compile = |schema| compile_schema(&schema, asserts_formats).ok();
+        let whole = is_dependent.then(|| with_definitions(schema.clone(), root));
+        let own = (!own.is_empty()).then(|| own.into());
         Self {
-            own: Some(own).filter(|own| !own.is_empty()).and_then(compile),
+            own: own.and_then(compile),
             whole: whole.and_then(compile),
         }
     }

@@ -5,10 +5,11 @@
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use serde_json::{Map, Value};
 
-use super::repair::{RepairNotes, quote_name};
+use super::repair::{RepairNotes, quote_name, walk};
 use crate::call_error::CallError;
 use crate::json::JsonObject;
-use crate::spec::schema::{NewNames, gather_schemas, of_item, of_member};
+use crate::spec::operation::request_body::BODY;
+use crate::spec::schema::NewNames;
 
 /// Returns the arguments of a call with the names on the wire. `schema` is the input schema, which
 /// has `names`.
@@ -46,15 +47,12 @@ pub(crate) fn with_schema_names(
     Ok(object(value))
 }
 
-fn object(value: Value) -> JsonObject {
+pub(super) fn object(value: Value) -> JsonObject {
     match value {
         Value::Object(arguments) => arguments,
         _ => JsonObject::new(),
     }
 }
-
-/// Deeper than this no name is put right.
-const MAX_DEPTH: usize = 16;
 
 /// The letters and digits of a name in lower case: names with the same letters are the same to a
 /// model.
@@ -78,68 +76,30 @@ pub(crate) fn declared_properties<'s>(schemas: &[&'s JsonObject]) -> Vec<&'s str
         .collect()
 }
 
-/// Gives the members of the objects in `value` the names of declared properties, if only such a
-/// name can be meant: the object declares no such member, takes no others or lacks the one that is
-/// meant, and no two members or properties have the same letters. `schemas` describe the value,
-/// `root` has their definitions, and `place` is the value's JSON Pointer.
+/// Gives the members of the objects in a body the names of declared properties, if only such a name
+/// can be meant: the object declares no such member, takes no others or lacks the one that is meant,
+/// and no two members or properties have the same letters. `schema` describes the body, and `root`
+/// has its definitions.
 pub(crate) fn respell(
-    value: &mut Value,
-    schemas: &[&JsonObject],
+    body: &mut Value,
+    schema: &JsonObject,
     root: &JsonObject,
-    place: &str,
     notes: &mut RepairNotes,
 ) {
-    respell_at(value, schemas, root, place, notes, 0);
-}
-
-fn respell_at(
-    value: &mut Value,
-    schemas: &[&JsonObject],
-    root: &JsonObject,
-    place: &str,
-    notes: &mut RepairNotes,
-    depth: usize,
-) {
-    if depth > MAX_DEPTH {
-        return;
-    }
-    let all = gather_schemas(schemas.iter().copied(), root);
-    match value {
-        Value::Object(members) => {
-            rename_members(members, &all, place, notes);
-            for (name, member) in members.iter_mut() {
-                let inner: Vec<_> = all
-                    .iter()
-                    .flat_map(|schema| of_member(schema, name))
-                    .collect();
-                respell_at(
-                    member,
-                    &inner,
-                    root,
-                    &format!("{place}/{name}"),
-                    notes,
-                    depth + 1,
-                );
+    let place = format!("/{BODY}");
+    walk(
+        body,
+        &[schema],
+        root,
+        &place,
+        16,
+        &mut |value, schemas, place| {
+            if let Value::Object(members) = value {
+                rename_members(members, schemas, place, notes);
             }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
-                let inner: Vec<_> = all
-                    .iter()
-                    .flat_map(|schema| of_item(schema, index))
-                    .collect();
-                respell_at(
-                    item,
-                    &inner,
-                    root,
-                    &format!("{place}/{index}"),
-                    notes,
-                    depth + 1,
-                );
-            }
-        }
-        _ => {}
-    }
+            true
+        },
+    );
 }
 
 fn rename_members(
@@ -152,20 +112,16 @@ fn rename_members(
     if members.keys().all(|name| declared.contains(&name.as_str())) {
         return;
     }
-    let is_closed = schemas
-        .iter()
-        .any(|schema| schema.get("additionalProperties") == Some(&Value::Bool(false)));
-    if schemas
-        .iter()
-        .any(|schema| schema.contains_key("patternProperties"))
-    {
+    let has = |is: &dyn Fn(&JsonObject) -> bool| schemas.iter().any(|schema| is(schema));
+    if has(&|schema| schema.contains_key("patternProperties")) {
         return;
     }
-    let is_required = |name: &str| {
-        let lists = schemas
-            .iter()
-            .filter_map(|schema| schema.get("required")?.as_array());
-        lists.flatten().any(|required| required == name)
+    let is_closed = has(&|schema| schema.get("additionalProperties") == Some(&false.into()));
+    let is_required = |name| {
+        has(&|schema| {
+            let required = schema.get("required").and_then(Value::as_array);
+            required.is_some_and(|required| required.iter().any(|other| other == name))
+        })
     };
     // The only property, and the only member, of these letters.
     let mut properties: HashMap<String, Option<&str>> = HashMap::new();
@@ -175,40 +131,29 @@ fn rename_members(
             .or_insert(Some(property));
     }
     let mut given: HashMap<String, usize> = HashMap::new();
-    for spelling in members.keys().map(|name| letters(name)) {
-        if properties.contains_key(&spelling) {
-            *given.entry(spelling).or_default() += 1;
-        }
-    }
-    let mut renamed: Vec<(String, &str)> = Vec::new();
     for name in members.keys() {
-        let spelling = letters(name);
-        if let Some(property) = properties.get(&spelling).copied().flatten()
-            && !spelling.is_empty()
-            && name != property
-            && (is_closed || is_required(property))
-            && given.get(&spelling) == Some(&1)
-        {
-            renamed.push((name.clone(), property));
+        *given.entry(letters(name)).or_default() += 1;
+    }
+    // Parts of a body are sent in the order of its members.
+    let renamed = std::mem::take(members).into_iter().map(|(name, member)| {
+        let spelling = letters(&name);
+        match properties.get(&spelling).copied().flatten() {
+            Some(property)
+                if !spelling.is_empty()
+                    && name != property
+                    && (is_closed || is_required(property))
+                    && given.get(&spelling) == Some(&1) =>
+            {
+                notes.push(
+                    &format!("{place}/{name}"),
+                    &format!("was read as {}", quote_name(&format!("{place}/{property}"))),
+                );
+                (property.to_owned(), member)
+            }
+            _ => (name, member),
         }
-    }
-    for (name, property) in &renamed {
-        notes.push(
-            &format!("{place}/{name}"),
-            &format!("was read as {}", quote_name(&format!("{place}/{property}"))),
-        );
-    }
-    if !renamed.is_empty() {
-        // Parts of a body are sent in the order of its members.
-        let renamed: HashMap<String, &str> = renamed.into_iter().collect();
-        let given = std::mem::take(members).into_iter();
-        *members = given
-            .map(|(name, member)| match renamed.get(&name) {
-                Some(property) => ((*property).to_owned(), member),
-                None => (name, member),
-            })
-            .collect();
-    }
+    });
+    *members = renamed.collect();
 }
 
 #[cfg(test)]

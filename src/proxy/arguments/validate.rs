@@ -57,15 +57,40 @@ impl Validator {
 
     /// Returns true if the arguments are valid; see [`Validator::judge`].
     pub(crate) fn accepts(&self, arguments: &Value) -> bool {
-        self.judge(arguments) != ArgumentVerdict::Invalid
+        self.inner.is_valid(arguments)
     }
+}
+
+/// Compiles the schema of one value, whose definitions are those of `root`.
+///
+/// # Errors
+/// A sentence if the schema cannot be compiled.
+pub(super) fn compile_alone(
+    schema: &Value,
+    root: &JsonObject,
+) -> Result<jsonschema::Validator, String> {
+    let alone = JsonObject::from_iter([("allOf".to_owned(), vec![schema.clone()].into())]);
+    compile_schema(&with_definitions(alone, root), false)
+}
+
+/// A schema with the definitions of `root`.
+pub(super) fn with_definitions(mut schema: JsonObject, root: &JsonObject) -> Value {
+    schema.extend(
+        root.get("$defs")
+            .map(|definitions| ("$defs".to_owned(), definitions.clone())),
+    );
+    schema.into()
+}
+
+/// The schema of an argument in an input schema.
+pub(super) fn schema_of<'s>(root: &'s JsonObject, argument: &str) -> Option<&'s Value> {
+    root.get("properties")?.get(argument)
 }
 
 /// Lets the body be any value in an input schema.
 pub(super) fn open_body(schema: &mut JsonObject) {
-    if let Some(body) = schema
-        .get_mut("properties")
-        .and_then(|properties| properties.get_mut(BODY))
+    if let Some(Value::Object(properties)) = schema.get_mut("properties")
+        && let Some(body) = properties.get_mut(BODY)
     {
         *body = Value::Bool(true);
     }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::json::plain_number;
 use crate::outbound::request::{Keep, percent_encode, push_encoded};
 use crate::spec::Style;
 use crate::spec::operation::request_body::Encoding;
@@ -243,44 +244,6 @@ fn matrix(out: &mut String, name: &str, value: &Value, keep: Keep) {
         out.push('=');
         push_encoded(out, &text, keep);
     }
-}
-
-/// A JSON number without an exponent, digit for digit: `1e2` is `100`, `1.5E-3` is `0.0015`.
-/// Numbers whose plain form would not fit into a line stay as they were written.
-fn plain_number(number: &str) -> Cow<'_, str> {
-    const MAX_EXPONENT: i64 = 400;
-    let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else {
-        return Cow::Borrowed(number);
-    };
-    let (sign, mantissa) = mantissa
-        .strip_prefix('-')
-        .map_or(("", mantissa), |rest| ("-", rest));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let Ok(exponent) = exponent.trim_start_matches('+').parse::<i64>() else {
-        return Cow::Borrowed(number);
-    };
-    if exponent.abs() > MAX_EXPONENT {
-        return Cow::Borrowed(number);
-    }
-    let digits = format!("{whole}{fraction}");
-    let point = i64::try_from(whole.len()).unwrap_or(0) + exponent;
-    let length = i64::try_from(digits.len()).unwrap_or(0);
-    let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
-    let text = if point <= 0 {
-        format!("0.{}{digits}", zeros(-point))
-    } else if point >= length {
-        format!("{digits}{}", zeros(point - length))
-    } else {
-        let (before, after) = digits.split_at(usize::try_from(point).unwrap_or(0));
-        format!("{before}.{after}")
-    };
-    let trimmed = text.trim_start_matches('0');
-    let text = if trimmed.is_empty() || trimmed.starts_with('.') {
-        format!("0{trimmed}")
-    } else {
-        trimmed.to_owned()
-    };
-    Cow::Owned(format!("{sign}{text}"))
 }
 
 pub(crate) fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
