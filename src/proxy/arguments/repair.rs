@@ -13,6 +13,7 @@
 
 use serde_json::{Number, Value};
 
+use super::validate::schema_of;
 use crate::json::{JsonObject, plain_integer};
 use crate::spec::operation::request_body::BODY;
 use crate::spec::schema::{gather_schemas, of_item, of_member, resolve_reference};
@@ -63,6 +64,12 @@ pub(crate) fn repair_values(
     }
 }
 
+/// Repairs one value by its schema, whose definitions are those of `root`.
+pub(crate) fn repair_value(value: &mut Value, schema: &Value, root: &JsonObject) {
+    let notes = &mut RepairNotes::default();
+    ValueRepair { root, notes }.repair_value(value, schema, "", Nesting::default());
+}
+
 /// Position of a value.
 #[derive(Clone, Copy, Default)]
 struct Nesting {
@@ -83,10 +90,7 @@ impl ValueRepair<'_, '_> {
         let kinds =
             resolve_reference(property, self.root).and_then(|schema| kinds(schema, self.root, 0));
         let Some(kinds) = kinds else { return false };
-        let is_numeric = !kinds.is_empty()
-            && kinds
-                .iter()
-                .all(|kind| ["integer", "number"].contains(kind));
+        let is_numeric = !kinds.is_empty() && are_only(&kinds, &["integer", "number"]);
         let why = match value {
             Value::Null if !kinds.contains(&"null") => "null",
             Value::String(text)
@@ -110,9 +114,7 @@ impl ValueRepair<'_, '_> {
         }
         if let Some(kinds) = kinds(schema, self.root, 0) {
             self.repair_type(value, schema, &kinds, place);
-            if kinds.iter().all(|kind| ["string", "null"].contains(kind))
-                && kinds.contains(&"string")
-            {
+            if are_only(&kinds, &["string", "null"]) && kinds.contains(&"string") {
                 self.write_as_text(value, schema, place);
             }
             if kinds == ["array"]
@@ -125,38 +127,23 @@ impl ValueRepair<'_, '_> {
                 *value = Value::Array(vec![std::mem::take(value)]);
             }
         }
-        let depth = nesting.depth + 1;
+        let nesting = Nesting {
+            depth: nesting.depth + 1,
+            is_item: value.is_array(),
+        };
         match value {
             Value::Object(members) => {
-                let Some(Value::Object(properties)) = schema.get("properties") else {
-                    return;
-                };
                 for (name, member) in members.iter_mut() {
-                    if let Some(property) = properties.get(name) {
-                        self.repair_value(
-                            member,
-                            property,
-                            &inside(place, name),
-                            Nesting {
-                                depth,
-                                is_item: false,
-                            },
-                        );
+                    if let Some(property) = schema_of(schema, name) {
+                        self.repair_value(member, property, &inside(place, name), nesting);
                     }
                 }
             }
             Value::Array(items) => {
                 if let Some(inner) = schema.get("items") {
                     for (index, item) in items.iter_mut().enumerate() {
-                        self.repair_value(
-                            item,
-                            inner,
-                            &inside(place, &index.to_string()),
-                            Nesting {
-                                depth,
-                                is_item: true,
-                            },
-                        );
+                        let place = inside(place, &index.to_string());
+                        self.repair_value(item, inner, &place, nesting);
                     }
                 }
             }
@@ -173,7 +160,7 @@ impl ValueRepair<'_, '_> {
                     .push(place, &format!("was read as {}", name_type(&parsed)));
                 *value = parsed;
             } else if kinds.contains(&"array")
-                && kinds.iter().all(|kind| ["array", "null"].contains(kind))
+                && are_only(kinds, &["array", "null"])
                 && let Some(items) = self.split_list(text, schema)
             {
                 self.notes.push(
@@ -244,6 +231,10 @@ fn inside(place: &str, name: &str) -> String {
     format!("{slash}{place}/{name}")
 }
 
+fn are_only(kinds: &[&str], known: &[&str]) -> bool {
+    kinds.iter().all(|kind| known.contains(kind))
+}
+
 fn name_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -311,7 +302,7 @@ const MAX_SHOWN: usize = 5;
 const MAX_NAME_BYTES: usize = 64;
 
 /// The repairs of one call.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Default)]
 pub(crate) struct RepairNotes {
     clauses: Vec<String>,
     /// Number of further repairs.

@@ -5,12 +5,12 @@
 use std::sync::{Arc, OnceLock};
 
 use secrecy::ExposeSecret as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::problems::describe_lenient_problems;
 use super::property_names::with_wire_names;
-use super::repair::{EmptyArgument, RepairNotes, repair_values};
-use super::validate::{LenientPlaces, Validator, open_body};
+use super::repair::repair_value;
+use super::validate::{LenientPlaces, compile_alone, compile_schema, open_body, schema_of};
 use crate::call_error::CallError;
 use crate::caller::Caller;
 use crate::json::JsonObject;
@@ -28,7 +28,7 @@ pub(crate) struct ArgumentRules {
     /// The names of properties that had to be changed in it.
     names: Option<Arc<NewNames>>,
     /// Compiled on first use.
-    validator: OnceLock<Option<Validator>>,
+    validator: OnceLock<Option<jsonschema::Validator>>,
     takes_any_body: bool,
     parameters: Vec<FixedArgument>,
     properties: Vec<RuledBodyProperty>,
@@ -129,11 +129,8 @@ impl ArgumentRules {
                 .flatten()
                 .for_each(|value| reader.check(&rule.target, value, &schema));
             let setting = if rule.is_closed() {
-                PropertySetting::Closed(reader.read(
-                    &rule.target,
-                    rule.closed_source().as_ref(),
-                    &schema,
-                ))
+                let source = rule.closed_source();
+                PropertySetting::Closed(reader.read(&rule.target, source.as_ref(), &schema))
             } else if let Some(default) = &rule.default {
                 reader.check(&rule.target, default, &schema);
                 PropertySetting::Default(default.clone())
@@ -150,19 +147,19 @@ impl ArgumentRules {
         }
         // What an object is called comes before what is in it.
         ruled.sort_by_key(|property| property.path.len());
-        match reader.problems {
-            problems if problems.is_empty() => Ok(Self {
-                schema,
-                names,
-                validator: OnceLock::new(),
-                takes_any_body: operation.rules.takes_any_body(),
-                parameters,
-                lenient: LenientPlaces::new(lenient_paths(&ruled, true)),
-                lenient_in_document: LenientPlaces::new(lenient_paths(&ruled, false)),
-                properties: ruled,
-            }),
-            problems => Err(problems),
+        if !reader.problems.is_empty() {
+            return Err(reader.problems);
         }
+        Ok(Self {
+            schema,
+            names,
+            validator: OnceLock::new(),
+            takes_any_body: operation.rules.takes_any_body(),
+            parameters,
+            lenient: LenientPlaces(lenient_paths(&ruled, true)),
+            lenient_in_document: LenientPlaces(lenient_paths(&ruled, false)),
+            properties: ruled,
+        })
     }
 
     /// The arguments of a request: those of the model, under the names on the wire, and those that
@@ -201,7 +198,7 @@ impl ArgumentRules {
             if body.is_none() && is_item {
                 continue;
             }
-            let body = body.get_or_insert_with(|| Value::Object(JsonObject::new()));
+            let body = body.get_or_insert_with(|| json!({}));
             set(body, &property.path, &value, replaces, &format!("/{BODY}"))?;
         }
         arguments.extend(body.map(|body| (BODY.to_owned(), body)));
@@ -230,7 +227,7 @@ impl ArgumentRules {
             if self.takes_any_body {
                 open_body(&mut schema);
             }
-            Validator::compile(&Value::Object(schema)).ok()
+            compile_schema(&schema.into(), false).ok()
         };
         let Some(validator) = self.validator.get_or_init(compile) else {
             return true;
@@ -239,19 +236,13 @@ impl ArgumentRules {
         let is_sent = || {
             describe_lenient_problems(&self.schema, &arguments, &self.lenient_in_document).is_some()
         };
-        if validator.accepts(&arguments) || is_sent() {
+        if validator.is_valid(&arguments) || is_sent() {
             return true;
         }
-        let labels = self
-            .parameters
-            .iter()
-            .map(|parameter| parameter.label.as_str());
-        let labels = labels.chain(
-            self.properties
-                .iter()
-                .map(|property| property.label.as_str()),
-        );
-        tracing::warn!(%tool, "the arguments of a call do not fit the document's schema once those of `overrides` are in: {}", labels.collect::<Vec<_>>().join(", "));
+        let parameters = self.parameters.iter().map(|parameter| &*parameter.label);
+        let properties = self.properties.iter().map(|property| &*property.label);
+        let labels: Vec<&str> = parameters.chain(properties).collect();
+        tracing::warn!(%tool, "the arguments of a call do not fit the document's schema once those of `overrides` are in: {}", labels.join(", "));
         false
     }
 
@@ -264,28 +255,21 @@ impl ArgumentRules {
     ) -> Result<Option<Value>, CallError> {
         let (source, schema) = match (value, caller) {
             (FixedValue::Absent, _) => return Ok(None),
-            (
-                FixedValue::OfClient { .. }
-                | FixedValue::Known {
-                    is_secret: true, ..
-                },
-                None,
-            ) => {
-                return Ok(Some(MASK.into()));
+            (FixedValue::Known { value, is_secret }, caller) if caller.is_some() || !is_secret => {
+                return Ok(Some(value.clone()));
             }
-            (FixedValue::Known { value, .. }, _) => return Ok(Some(value.clone())),
             (FixedValue::OfClient { source, schema }, Some(_)) => (source, schema),
+            _ => return Ok(Some(MASK.into())),
         };
         let text = source.client_text(caller)?;
         let value = convert(&text, schema, &self.schema).ok_or_else(|| {
+            let source = source.describe();
             tracing::warn!(
                 argument = label,
-                "a value {} does not fit the document's schema",
-                source.describe()
+                "a value {source} does not fit the document's schema"
             );
             CallError::Setting(format!(
-                "nothing was sent, because the value {} is not one that the API takes",
-                source.describe()
+                "nothing was sent, because the value {source} is not one that the API takes"
             ))
         })?;
         secrets.push(text);
@@ -305,11 +289,8 @@ fn lenient_paths(properties: &[RuledBodyProperty], as_given: bool) -> Vec<Vec<Pr
     let lenient = properties.iter().filter(|property| property.is_lenient);
     let renamed = lenient.map(|RuledBodyProperty { path, .. }| {
         let steps = path.iter().enumerate();
-        let steps = steps.map(|(index, step)| {
-            path.get(..=index)
-                .and_then(given_as)
-                .unwrap_or_else(|| step.clone())
-        });
+        let given = |index| path.get(..=index).and_then(given_as);
+        let steps = steps.map(|(index, step)| given(index).unwrap_or_else(|| step.clone()));
         steps.collect()
     });
     renamed.collect()
@@ -325,29 +306,22 @@ impl RuledBodyProperty {
         place: &str,
     ) -> Result<(), CallError> {
         match (rest, value) {
-            ([PropertyStep::Member(name)], Value::Object(members)) => {
+            ([PropertyStep::Member(name), rest @ ..], Value::Object(members)) => {
                 let is_closed = matches!(self.setting, PropertySetting::Closed(_));
-                let renamed = self
-                    .given_as
-                    .as_ref()
-                    .filter(|new| *new != name && !is_closed);
-                let is_taken = |key: &&String| *key == name || (is_closed && is_read_as(key, name));
-                if let Some(taken) = members
-                    .keys()
-                    .find(is_taken)
-                    .filter(|_| is_closed || renamed.is_some())
-                {
+                let is_renamed = |new: &&String| rest.is_empty() && !is_closed && *new != name;
+                let renamed = self.given_as.as_ref().filter(is_renamed);
+                let is_taken = |key: &&String| {
+                    if *key == name {
+                        rest.is_empty() && (is_closed || renamed.is_some())
+                    } else {
+                        is_closed && is_read_as(key, name)
+                    }
+                };
+                if let Some(taken) = members.keys().find(is_taken) {
                     return Err(not_offered(&format!("/{BODY}{place}/{taken}")));
                 }
                 if let Some(value) = renamed.and_then(|new| members.shift_remove(new)) {
                     members.insert(name.clone(), value);
-                }
-            }
-            ([PropertyStep::Member(name), rest @ ..], Value::Object(members)) => {
-                let is_closed = matches!(self.setting, PropertySetting::Closed(_));
-                let is_twin = |key: &&String| *key != name && is_read_as(key, name);
-                if let Some(twin) = members.keys().find(is_twin).filter(|_| is_closed) {
-                    return Err(not_offered(&format!("/{BODY}{place}/{twin}")));
                 }
                 if let Some(member) = members.get_mut(name) {
                     self.restore(member, rest, &format!("{place}/{name}"))?;
@@ -391,21 +365,17 @@ fn set(
             let Value::Object(members) = target else {
                 return Err(of_another_kind("an object"));
             };
-            let inner = format!("{place}/{name}");
-            match (rest, members.get_mut(name)) {
-                ([], Some(_)) if !replaces => Ok(()),
-                ([], _) => {
+            let is_missing = !members.contains_key(name);
+            match rest {
+                [] if replaces || is_missing => {
                     members.insert(name.clone(), value.clone());
-                    Ok(())
                 }
-                ([PropertyStep::EachItem, ..], None) => Ok(()),
-                (rest, Some(member)) => set(member, rest, value, replaces, &inner),
-                (_, None) if !replaces => Ok(()),
-                (rest, None) => {
-                    let mut made = Value::Object(JsonObject::new());
-                    set(&mut made, rest, value, replaces, &inner)?;
-                    members.insert(name.clone(), made);
-                    Ok(())
+                [] => {}
+                [PropertyStep::EachItem, ..] if is_missing => {}
+                _ if is_missing && !replaces => {}
+                _ => {
+                    let member = members.entry(name).or_insert_with(|| json!({}));
+                    set(member, rest, value, replaces, &format!("{place}/{name}"))?;
                 }
             }
         }
@@ -416,48 +386,21 @@ fn set(
             for (index, item) in items.iter_mut().enumerate() {
                 set(item, rest, value, replaces, &format!("{place}/{index}"))?;
             }
-            Ok(())
         }
-        [] => Ok(()),
+        [] => {}
     }
+    Ok(())
 }
 
 /// A text as a value that a schema accepts: as it is, or read as a number, a boolean or a list.
 fn convert(text: &str, schema: &Value, root: &JsonObject) -> Option<Value> {
-    let validator = Validator::compile(&Value::Object(around(schema, root))).ok()?;
-    let is_valid = |value: &Value| {
-        let arguments = Value::Object(JsonObject::from_iter([(ALONE.to_owned(), value.clone())]));
-        validator.accepts(&arguments)
-    };
-    let value = Value::String(text.to_owned());
-    if is_valid(&value) {
-        return Some(value);
+    let validator = compile_alone(schema, root).ok()?;
+    let is_valid = |value: &Value| validator.is_valid(value);
+    let mut value = Value::String(text.to_owned());
+    if !is_valid(&value) {
+        repair_value(&mut value, schema, root);
     }
-    let mut repaired = JsonObject::from_iter([(ALONE.to_owned(), value)]);
-    repair_values(
-        &mut repaired,
-        &around(schema, root),
-        EmptyArgument::Kept,
-        &mut RepairNotes::default(),
-    );
-    repaired.remove(ALONE).filter(is_valid)
-}
-
-/// The only property of a schema that judges one value.
-const ALONE: &str = "value";
-
-/// A schema of an object whose only property has that schema.
-fn around(schema: &Value, root: &JsonObject) -> JsonObject {
-    let properties = JsonObject::from_iter([(ALONE.to_owned(), schema.clone())]);
-    let mut around = JsonObject::from_iter([
-        ("properties".to_owned(), Value::Object(properties)),
-        ("required".to_owned(), vec![ALONE].into()),
-    ]);
-    around.extend(
-        root.get("$defs")
-            .map(|definitions| ("$defs".to_owned(), definitions.clone())),
-    );
-    around
+    Some(value).filter(is_valid)
 }
 
 /// Reads the values of rules by the document's schema.
@@ -470,11 +413,8 @@ struct ValueReader<'r> {
 impl ValueReader<'_> {
     /// The schema of an argument.
     fn property(&self, key: &str) -> Value {
-        let properties = self.root.get("properties");
-        properties
-            .and_then(|properties| properties.get(key))
-            .cloned()
-            .unwrap_or(Value::Bool(true))
+        let schema = schema_of(self.root, key);
+        schema.cloned().unwrap_or(Value::Bool(true))
     }
 
     fn refuse(&mut self, target: &ArgumentTarget, why: &str) {
@@ -485,9 +425,8 @@ impl ValueReader<'_> {
     }
 
     fn check(&mut self, target: &ArgumentTarget, value: &Value, schema: &Value) {
-        let arguments = Value::Object(JsonObject::from_iter([(ALONE.to_owned(), value.clone())]));
-        let validator = Validator::compile(&Value::Object(around(schema, self.root)));
-        if validator.is_ok_and(|validator| !validator.accepts(&arguments)) {
+        let validator = compile_alone(schema, self.root);
+        if validator.is_ok_and(|validator| !validator.is_valid(value)) {
             self.refuse(
                 target,
                 "is set to a value that the document's schema does not accept",
