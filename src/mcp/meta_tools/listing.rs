@@ -2,17 +2,20 @@
 //! the instructions for a model.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use crate::annotate::Effect;
 use crate::annotate::names::MetaToolKind;
-use crate::annotate::{Effect, ToolAnnotations};
 use crate::api::BoundTool;
+use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::search::as_words;
 use crate::text::{counted, truncate};
 
-/// The most characters of a query or a tag: the work of a search grows with its words.
+/// The most characters of a query or a tag, as `meta_tools.json` has it: the work of a search grows
+/// with its words.
 pub(crate) const MAX_QUERY_LENGTH: usize = 2000;
 /// Largest number of bytes of tags or nouns in a description.
 const MAX_TAGS_BYTES: usize = 700;
@@ -49,14 +52,8 @@ pub(super) fn is_there<'a>(
 /// Returns the reason for which a meta-tool is not there, in words that follow its name.
 pub(crate) fn why_meta_tool_is_missing(kind: MetaToolKind) -> &'static str {
     match kind {
-        MetaToolKind::Search
-        | MetaToolKind::Describe
-        | MetaToolKind::CallRead
-        | MetaToolKind::CallWrite
-        | MetaToolKind::CallDestructive => {
-            "is a tool of search mode, which --tools search turns on"
-        }
         MetaToolKind::Wait => "is there if an operation is known to take long, and none is",
+        _ => "is a tool of search mode, which --tools search turns on",
     }
 }
 
@@ -74,84 +71,37 @@ pub(super) fn listed_kinds(
 
 /// Writes a meta-tool as JSON.
 pub(super) fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str) -> String {
-    let [search, describe] = [MetaToolKind::Search, MetaToolKind::Describe]
-        .map(|kind| format!("{prefix}{}", kind.name()));
-    // readOnly, destructive, idempotent, openWorld: true of every operation that the meta-tool
-    // calls.
-    let (hints, title, description, schema) = match kind {
-        MetaToolKind::Search => (
-            [true, false, true, false],
-            "Search operations",
-            format!(
-                "Finds operations of {}. {} Ask once per step of the task, in the words of this API's reference; if nothing fits, ask \
-                 again in other words. In a hit, `needs: id <- operation` names the operation that yields an identifier. {}",
-                title_of(seen),
-                three_steps(prefix, &effects_of(seen)),
-                vocabulary(seen)
-            ),
-            search_schema(seen),
-        ),
-        MetaToolKind::Describe => (
-            [true, false, true, false],
-            "Describe operations",
-            format!("Describes the arguments of operations that {search} has found, and the tool that calls each."),
-            describe_schema(),
-        ),
-        MetaToolKind::CallRead => (
-            [true, false, true, true],
-            "Call an operation that reads",
-            format!("Calls an operation whose effect is `read`: it changes nothing. {describe} describes its arguments."),
-            call_schema(),
-        ),
-        MetaToolKind::CallWrite => (
-            [false, false, false, true],
-            "Call an operation that adds",
-            format!(
-                "Calls an operation whose effect is `write`: it adds something, and removes nothing. {describe} describes its arguments."
-            ),
-            call_schema(),
-        ),
-        MetaToolKind::CallDestructive => (
-            [false, true, false, true],
-            "Call an operation that changes or removes",
-            format!(
-                "Calls an operation whose effect is `destructive`: it may change or remove what exists. {describe} describes its arguments."
-            ),
-            call_schema(),
-        ),
-        MetaToolKind::Wait => (
-            [true, false, true, true],
-            "Wait for an operation",
-            "Waits for an operation that was accepted and is not done yet, and returns its result. Starts nothing.".to_owned(),
-            wait_schema(),
-        ),
-    };
-    let [read_only, destructive, idempotent, open_world] = hints;
-    let annotations = ToolAnnotations {
-        title: None,
-        read_only_hint: Some(read_only),
-        destructive_hint: Some(destructive),
-        idempotent_hint: Some(idempotent),
-        open_world_hint: Some(open_world),
-    };
-    let mut tool = json!({
-        "name": format!("{prefix}{}", kind.name()),
-        "title": title,
-        "description": description,
-        "inputSchema": schema,
-        "annotations": annotations,
-    });
-    let max_result_chars = seen
-        .apis
-        .iter()
-        .find_map(|api| api.api.options.max_result_chars);
-    if let (Some(characters), Some(members)) = (max_result_chars, tool.as_object_mut()) {
-        members.insert(
-            "_meta".into(),
-            json!({ "anthropic/maxResultSizeChars": characters }),
-        );
+    static TEXTS: LazyLock<JsonObject> =
+        LazyLock::new(|| serde_json::from_str(include_str!("meta_tools.json")).unwrap_or_default());
+    let name = |kind: MetaToolKind| format!("{prefix}{}", kind.name());
+    let mut tool = JsonObject::from_iter([("name".to_owned(), name(kind).into())]);
+    let texts = TEXTS.get(kind.name()).and_then(Value::as_object);
+    tool.extend(texts.cloned().unwrap_or_default());
+    if let Some(Value::String(text)) = tool.get_mut("description") {
+        *text = text
+            .replace("{search}", &name(MetaToolKind::Search))
+            .replace("{describe}", &name(MetaToolKind::Describe));
+        if kind == MetaToolKind::Search {
+            let steps = three_steps(prefix, &effects_of(seen));
+            let (title, words) = (title_of(seen), vocabulary(seen));
+            *text = format!("Finds operations of {title}. {steps} {text} {words}");
+        }
     }
-    tool.to_string()
+    if kind == MetaToolKind::Search
+        && seen.names_apis
+        && let Some(Value::Object(schema)) = tool.get_mut("inputSchema")
+        && let Some(Value::Object(properties)) = schema.get_mut("properties")
+    {
+        let names: Vec<&str> = seen.apis.iter().filter_map(VisibleApi::label).collect();
+        let api = json!({"enum": names, "description": "Only operations of this API"});
+        properties.insert("api".into(), api);
+    }
+    let mut apis = seen.apis.iter();
+    if let Some(characters) = apis.find_map(|api| api.api.options.max_result_chars) {
+        let meta = json!({ "anthropic/maxResultSizeChars": characters });
+        tool.insert("_meta".into(), meta);
+    }
+    Value::Object(tool).to_string()
 }
 
 /// Describes the use of the meta-tools in one sentence.
@@ -294,67 +244,23 @@ fn counted_words<'a>(words: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usiz
     counts
 }
 
-fn search_schema(seen: &VisibleApis<'_>) -> Value {
-    let mut schema = json!({
-        "type": "object",
-        "properties": {
-            "queries": {
-                "type": "array", "items": {"type": "string", "maxLength": MAX_QUERY_LENGTH}, "maxItems": 5,
-                "description": "One question for each step of the task, as \"list open issues of a repository\"; without any, the tags are listed"
-            },
-            "tag": {"type": "string", "maxLength": MAX_QUERY_LENGTH, "description": "Only operations with this tag"},
-            "effect": {"enum": ["read", "write", "destructive"], "description": "Only operations of this class"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": 25, "description": "Hits for each query [default: 8 for one query, fewer for several]"},
-            "offset": {"type": "integer", "minimum": 0, "description": "How many hits to pass over; with one query only"}
-        },
-        "additionalProperties": false
-    });
-    if seen.names_apis
-        && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
-    {
-        let names: Vec<&str> = seen.apis.iter().filter_map(VisibleApi::label).collect();
-        properties.insert(
-            "api".into(),
-            json!({"enum": names, "description": "Only operations of this API"}),
-        );
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_meta_tool_has_its_texts() {
+        let seen = VisibleApis {
+            apis: Vec::new(),
+            names_apis: false,
+        };
+        for kind in MetaToolKind::ALL {
+            let tool: Value = serde_json::from_str(&write_meta_tool(kind, &seen, "")).unwrap();
+            assert!(tool["title"].is_string() && tool["description"].is_string());
+            assert_eq!(tool["inputSchema"]["type"], "object");
+            assert_eq!(tool["annotations"].as_object().unwrap().len(), 4);
+            let longest = tool.pointer("/inputSchema/properties/tag/maxLength");
+            assert!(longest.is_none_or(|longest| *longest == MAX_QUERY_LENGTH));
+        }
     }
-    schema
-}
-
-fn describe_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "names": {
-                "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 10,
-                "description": "Names of operations, as search shows them"
-            },
-            "detail": {"enum": ["signature", "schema"], "default": "signature", "description": "A compact form, or the exact JSON Schema"}
-        },
-        "required": ["names"],
-        "additionalProperties": false
-    })
-}
-
-fn wait_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "handle": {"type": "string", "description": "Exactly as the result of the call has it"},
-            "wait": {"type": "boolean", "default": true, "description": "False: returns the status at once"}
-        },
-        "required": ["handle"],
-        "additionalProperties": false
-    })
-}
-
-fn call_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "operation": {"type": "string", "description": "The name of the operation, as search shows it"},
-            "arguments": {"type": "object", "description": "The arguments of the operation"}
-        },
-        "required": ["operation"]
-    })
 }

@@ -5,8 +5,7 @@
 //! # Adding a tool that is no operation
 //!
 //! - A variant of `MetaToolKind` in `annotate/names.rs`, which reserves its name.
-//! - `write_meta_tool` in `mcp/meta_tools/listing.rs` writes its hints, description and input
-//!   schema; `is_there` and `why_meta_tool_is_missing` in `mcp/meta_tools/listing.rs` say when it
+//! - `mcp/meta_tools/meta_tools.json` has its hints, description and input schema; `is_there` and `why_meta_tool_is_missing` in `mcp/meta_tools/listing.rs` say when it
 //!   is listed.
 //! - A module in `mcp/meta_tools/mod.rs`, like `mcp/meta_tools/inner_call.rs`, reads its arguments:
 //!   an answer, or the call of an operation.
