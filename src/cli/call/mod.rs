@@ -26,8 +26,9 @@ use crate::config::saved_files::SavedFileSettings;
 use crate::config::settings::CommandSettings;
 use crate::error::Failure;
 use crate::json::{JsonObject, object_with};
-use crate::mcp::calls::gate::{Admission, Gate, Via};
+use crate::mcp::calls::gate::{Gate, Via};
 use crate::mcp::calls::plan::{OperationCall, Plan};
+use crate::mcp::calls::verdict::NotAdmitted;
 use crate::mcp::meta_tools::why_meta_tool_is_missing;
 use crate::proxy::waiting::handle::seal_handles_with;
 use crate::proxy::{OnMissingCredential, TenantSource};
@@ -231,10 +232,12 @@ async fn run_call(
         .map_err(|error| Failure::Io("signals cannot be handled".into(), error))?;
     let mut calling = pin!(async {
         match gate.admit(call, caller, Via::Command).await {
-            Admission::Admitted(admitted) => Ok(*admitted.run().await),
-            Admission::Refused(refused) => Ok(*refused),
-            Admission::Scopes(missing) => Err(lacks_scopes(&missing)),
-            Admission::Ask(_) => Err(Failure::setting("nobody can be asked here".to_owned())),
+            Ok(admitted) => Ok(*admitted.run().await),
+            Err(NotAdmitted::Refused(refused)) => Ok(*refused),
+            Err(NotAdmitted::Scopes(missing)) => Err(lacks_scopes(&missing)),
+            Err(NotAdmitted::Ask(_)) => {
+                Err(Failure::setting("nobody can be asked here".to_owned()))
+            }
         }
     });
     tokio::select! {
@@ -357,8 +360,8 @@ fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
 
 /// Reads the texts of the command line as the types that the schema declares: they are no mistakes
 /// that a note must report.
-fn with_types(call: OperationCall) -> OperationCall {
-    let given = call.arguments().cloned().unwrap_or_default();
+fn with_types(mut call: OperationCall) -> OperationCall {
+    let given = call.arguments.clone().unwrap_or_default();
     let typed = call.repaired_arguments();
     let differs_in_texts = given.len() == typed.len()
         && given.iter().all(|(key, value)| {
@@ -367,10 +370,9 @@ fn with_types(call: OperationCall) -> OperationCall {
                 .is_some_and(|typed| typed == value || value.is_string())
         });
     if differs_in_texts {
-        call.with_arguments(typed)
-    } else {
-        call
+        call.arguments = Some(typed);
     }
+    call
 }
 
 fn format_result(result: &ToolResult) -> String {

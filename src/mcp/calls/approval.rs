@@ -22,10 +22,11 @@ use rmcp::model::{
 };
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use url::Position;
 
 use super::by_link::Links;
 use super::plan::OperationCall;
-use super::verdict::{Verdict, note_question, refuse, refuse_as, tool_and_operation, visible};
+use super::verdict::{NotAdmitted, Verdict, note_question, refuse, refuse_as, visible};
 use crate::caller::client_grant::Scopes;
 use crate::caller::{Caller, ClientKey, may_take_place};
 use crate::json::JsonObject;
@@ -145,13 +146,14 @@ impl Approver {
             && let Scopes::Granted(granted) = &caller.granted().scopes
             && granted.contains(scope)
         {
-            return refuse(format!(
-                "{} was not called: a person has to agree first, and the token of this client is one of those with which people agree. Nothing was sent. Call with a token that lacks the scope `{scope}`.",
-                tool_and_operation(call)
-            ));
+            let why = format!(
+                ": a person has to agree first, and the token of this client is one of those with which people agree. Nothing was sent. Call with a token that lacks the scope `{scope}`."
+            );
+            return refuse(call, &why);
         }
         let client = caller.key();
-        let call_digest = call_digest(prepared, arguments, call.tenant(caller), call);
+        let tenant = call.of.api.tenant(caller);
+        let call_digest = call_digest(prepared, arguments, tenant, call);
         let digest = [call_digest.as_slice(), &client.0.to_be_bytes()].concat();
         let given = |name: &str| parameters.rest.get(name);
         if self.asked_by.client
@@ -178,10 +180,10 @@ impl Approver {
             if let Some(links) = &self.links {
                 return Box::pin(links.ask(call, prepared, &call_digest, caller)).await;
             }
-            return refuse(format!(
-                "{} was not called: a person has to agree first, and this client cannot ask one (it does not support elicitation). Nothing was sent. The operator can allow it with `--confirm none`, or `--confirm-by client,link`, or use a client that supports elicitation.",
-                tool_and_operation(call)
-            ));
+            return refuse(
+                call,
+                ": a person has to agree first, and this client cannot ask one (it does not support elicitation). Nothing was sent. The operator can allow it with `--confirm none`, or `--confirm-by client,link`, or use a client that supports elicitation.",
+            );
         }
         let question = ElicitRequestParams::FormElicitationParams {
             meta: None,
@@ -192,34 +194,25 @@ impl Approver {
             let mut question_id = [0; 16];
             let (Some(seal), Ok(())) = (self.seals.first(), getrandom::fill(&mut question_id))
             else {
-                return refuse(format!(
-                    "{} was not called: the user cannot be asked. Nothing was sent.",
-                    tool_and_operation(call)
-                ));
+                return refuse(call, ": the user cannot be asked. Nothing was sent.");
             };
             note_question(&question_id);
             self.keep_question(&question_id).await;
-            let state = seal.seal_with(
-                &question_id,
-                &SealOptions::new()
-                    .associated_data(&digest)
-                    .ttl(ANSWER_TIMEOUT),
-            );
+            let options = SealOptions::new().associated_data(&digest);
+            let state = seal.seal_with(&question_id, &options.ttl(ANSWER_TIMEOUT));
             let question = InputRequest::Elicitation(ElicitRequest::new(question));
             let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);
-            return Verdict::Ask(Box::new(InputRequiredResult::new(
-                Some(questions),
-                Some(state),
-            )));
+            let asking = InputRequiredResult::new(Some(questions), Some(state));
+            return Err(NotAdmitted::Ask(Box::new(asking)));
         }
         match origin.ask(question, ANSWER_TIMEOUT).await {
             Asked::Answered(answer) => judge(call, &answer.action),
             Asked::Unanswered(why) => {
                 tracing::warn!(tool = %call.offered().name, "the client did not answer the confirmation request: {why}");
-                refuse(format!(
-                    "{} was not called: a person has to agree first, and none answered. Nothing was sent.",
-                    tool_and_operation(call)
-                ))
+                refuse(
+                    call,
+                    ": a person has to agree first, and none answered. Nothing was sent.",
+                )
             }
         }
     }
@@ -227,10 +220,8 @@ impl Approver {
 
 fn random_keys() -> Vec<[u8; 32]> {
     let mut key = [0; 32];
-    getrandom::fill(&mut key)
-        .map(|()| key)
-        .into_iter()
-        .collect()
+    let filled = getrandom::fill(&mut key);
+    Vec::from_iter(filled.is_ok().then_some(key))
 }
 
 /// The request of a client, as far as it decides how its user is asked.
@@ -249,12 +240,12 @@ fn call_digest(
     tenant: Option<&str>,
     call: &OperationCall,
 ) -> Vec<u8> {
-    let (api, _) = call.target();
+    let api = &call.of.api;
     let mut digest = Sha256::new();
     digest.update(api.document_digest());
-    digest.update(format!("{tenant:?}\n{:?}\n", call.meta_tool()));
+    digest.update(format!("{tenant:?}\n{:?}\n", call.meta_tool_kind()));
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
-    for text in [call.endpoint(), api.label(), &call.offered().name] {
+    for text in [&*call.view.path, api.label(), &call.offered().name] {
         digest.update(text);
         digest.update([0]);
     }
@@ -266,33 +257,20 @@ fn judge(call: &OperationCall, action: &ElicitationAction) -> Verdict {
     match action {
         ElicitationAction::Accept => {
             note(|record| record.confirmed = true);
-            Verdict::Yes(None)
+            Ok(None)
         }
-        ElicitationAction::Decline => refuse_as(
-            CallOutcome::Declined,
-            format!(
-                "{} was not called: the user declined. Nothing was sent.",
-                tool_and_operation(call)
-            ),
-        ),
-        _ => refuse_as(
-            CallOutcome::Unanswered,
-            format!(
-                "{} was not called: the user gave no answer. Nothing was sent.",
-                tool_and_operation(call)
-            ),
-        ),
+        ElicitationAction::Decline => {
+            let why = ": the user declined. Nothing was sent.";
+            refuse_as(CallOutcome::Declined, call, why)
+        }
+        _ => refuse(call, ": the user gave no answer. Nothing was sent."),
     }
 }
 
 /// The first line of the request, without host.
 fn request_line(prepared: &Request) -> String {
-    let query = prepared
-        .url
-        .query()
-        .map(|query| format!("?{query}"))
-        .unwrap_or_default();
-    format!("{} {}{query}", prepared.method, prepared.url.path())
+    let target = &prepared.url[Position::BeforePath..Position::AfterQuery];
+    format!("{} {target}", prepared.method)
 }
 
 /// Returns the question: the operation, its API, the request line and every argument as it will be
@@ -300,7 +278,8 @@ fn request_line(prepared: &Request) -> String {
 /// meta-tool, which says nothing about the operation.
 fn question_text(call: &OperationCall, request_line: &str) -> String {
     let offered = call.offered();
-    let api = text::truncate(&text::one_line(call.api_label()), MAX_SHOWN_API);
+    let api = &call.of.api;
+    let label = text::truncate(&text::one_line(api.label()), MAX_SHOWN_API);
     let weight = if offered.hints.is_destructive() {
         "It may change or remove what exists."
     } else if offered.hints.is_read_only() {
@@ -321,8 +300,8 @@ fn question_text(call: &OperationCall, request_line: &str) -> String {
     });
     format!(
         "Allow {} of \u{201c}{}\u{201d}: {}? {weight}{}\n\nThe API calls it \u{201c}{}\u{201d}.",
-        visible(call.tool_label()),
-        visible(&api),
+        visible(api.tool_label(call.tool)),
+        visible(&label),
         visible(request_line),
         arguments.collect::<String>(),
         visible(&offered.title)

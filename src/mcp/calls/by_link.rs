@@ -19,7 +19,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use super::plan::OperationCall;
-use super::verdict::{Verdict, note_question, refuse, refuse_as, tool_and_operation, visible};
+use super::verdict::{Verdict, note_question, refuse, refuse_as, visible};
 use crate::annotate::Hint;
 use crate::caller::{Caller, may_take_place};
 use crate::observe;
@@ -147,10 +147,8 @@ impl Links {
         caller: &Caller,
     ) -> Verdict {
         let not_called = |why: &str| {
-            refuse(format!(
-                "{} was not called: a person has to approve it first, and {why}. Nothing was sent.",
-                tool_and_operation(call)
-            ))
+            let why = format!(": a person has to approve it first, and {why}. Nothing was sent.");
+            refuse(call, &why)
         };
         let owner = caller.identity();
         let mut parts = hmac::Context::with_key(&self.key);
@@ -167,20 +165,21 @@ impl Links {
                 Ok(found) => found,
                 Err(why) => return not_called(&why.to_string()),
             };
-            let ended = match found {
-                Some(found) => match LinkedQuestion::read(&found) {
-                    Some(question) => return self.judge(call, question, name, found).await,
-                    None => Some(found),
-                },
-                None => None,
+            let question = found.as_ref().and_then(LinkedQuestion::read);
+            let ended = match (question, found) {
+                (Some(question), Some(found)) => {
+                    return self.judge(call, question, name, found).await;
+                }
+                (_, found) => found,
             };
+            let offered = call.offered();
             let shown = json!({
-                "api": visible(&one_line(call.api_label())),
-                "tool": visible(call.tool_name()),
-                "title": visible(&call.offered().title),
-                "operation": visible(&one_line(&call.offered().operation.label())),
-                "effect": call.offered().hints.effect().word(),
-                "hints": Hint::ALL.map(|hint| json!([hint.word(), call.offered().hints.effective(hint)])),
+                "api": visible(&one_line(call.of.api.label())),
+                "tool": visible(&offered.name),
+                "title": visible(&offered.title),
+                "operation": visible(&one_line(&offered.operation.label())),
+                "effect": offered.hints.effect().word(),
+                "hints": Hint::ALL.map(|hint| json!([hint.word(), offered.hints.effective(hint)])),
                 "arguments": visible(&format!("{:#}", Value::Object(call.repaired_arguments()))),
                 "request": visible(&prepared.http_text()),
                 "caller": visible(&one_line(&owner)),
@@ -189,8 +188,7 @@ impl Links {
                 return not_called("the request is too long for a person to read");
             }
             let mut id = [0; 16];
-            let id = getrandom::fill(&mut id).map(|()| hex(&id));
-            let Ok(id) = id else {
+            let Ok(id) = getrandom::fill(&mut id).map(|()| hex(&id)) else {
                 return not_called("no link can be made");
             };
             if !self.take_place(&id, &owner) {
@@ -202,16 +200,14 @@ impl Links {
                 agreed: None,
                 until: now() + LIFETIME.as_secs(),
             };
-            match self.keep(&name, ended.as_ref(), &question).await {
-                Ok(true) => {
-                    observe::count(CountedEvent::Approval, "asked");
-                    return self.asked(call, &question).await;
-                }
-                Ok(false) => self.free_place(&question.id),
-                Err(why) => {
-                    self.free_place(&question.id);
-                    return not_called(&why.to_string());
-                }
+            let kept = self.keep(&name, ended.as_ref(), &question).await;
+            if matches!(kept, Ok(true)) {
+                observe::count(CountedEvent::Approval, "asked");
+                return self.asked(call, &question).await;
+            }
+            self.free_place(&question.id);
+            if let Err(why) = kept {
+                return not_called(&why.to_string());
             }
         }
         not_called("another call was asked about at the same time; call again")
@@ -231,22 +227,16 @@ impl Links {
             Some(true) => {
                 self.free_place(&question.id);
                 note(|record| record.confirmed = true);
-                Verdict::Yes(Some(Arc::new(Agreement::new(
-                    Arc::clone(&self.cells),
-                    name,
-                    value,
-                ))))
+                let agreement = Agreement::new(Arc::clone(&self.cells), name, value);
+                Ok(Some(Arc::new(agreement)))
             }
             Some(false) => {
                 self.free_place(&question.id);
-                refuse_as(
-                    CallOutcome::Declined,
-                    format!(
-                        "{} was not called: the user declined, and the same call is refused for {} minutes more. Nothing was sent.",
-                        tool_and_operation(call),
-                        question.seconds_left().div_ceil(60)
-                    ),
-                )
+                let minutes = question.seconds_left().div_ceil(60);
+                let why = format!(
+                    ": the user declined, and the same call is refused for {minutes} minutes more. Nothing was sent."
+                );
+                refuse_as(CallOutcome::Declined, call, &why)
             }
         }
     }
@@ -254,23 +244,21 @@ impl Links {
     /// The result with the link.
     async fn asked(self: &Arc<Self>, call: &OperationCall, question: &LinkedQuestion) -> Verdict {
         note_question(&question_of(&question.id));
-        let tool = tool_and_operation(call);
         let address = match self.address(&question.id).await {
             Ok(address) => address,
             Err(error) => {
                 tracing::warn!("--confirm-by link: the page cannot be served: {error}");
-                return refuse(format!(
-                    "{tool} was not called: a person has to approve it first, and the page for that cannot be served. Nothing was sent."
-                ));
+                return refuse(
+                    call,
+                    ": a person has to approve it first, and the page for that cannot be served. Nothing was sent.",
+                );
             }
         };
         let minutes = question.seconds_left().div_ceil(60);
-        refuse_as(
-            CallOutcome::Asked,
-            format!(
-                "{tool} was not called yet: a person has to approve it first. Show this link to the user: {address}\nCall again with the same arguments once it was approved. The link is valid for {minutes} minutes. Nothing was sent."
-            ),
-        )
+        let why = format!(
+            " yet: a person has to approve it first. Show this link to the user: {address}\nCall again with the same arguments once it was approved. The link is valid for {minutes} minutes. Nothing was sent."
+        );
+        refuse_as(CallOutcome::Asked, call, &why)
     }
 
     /// Keeps a new question and its link, in place of one that has ended. Returns false if the call

@@ -8,17 +8,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rmcp::model::InputRequiredResult;
-
 use super::approval::{Approver, AskedBy, Asking};
 use super::by_link::Links;
 use super::plan::OperationCall;
-use super::verdict::Verdict;
+use super::verdict::NotAdmitted;
 use crate::api::CallStart;
 use crate::caller::Caller;
 use crate::caller::client_grant::ScopeDemand;
 use crate::proxy::OnMissingCredential;
-use crate::results::tool_result::ToolResult;
 use crate::shared_state::state::SharedState;
 
 /// Decides about the calls of a server.
@@ -43,17 +40,6 @@ pub(crate) struct Admitted {
     pub(super) call: OperationCall,
     pub(super) caller: Caller,
     pub(super) start: CallStart,
-}
-
-/// Decision about a call.
-pub(crate) enum Admission {
-    Admitted(Box<Admitted>),
-    /// The caller lacks a scope; with all scopes to ask for.
-    Scopes(Vec<String>),
-    /// The call is not made.
-    Refused(Box<ToolResult>),
-    /// The client must ask its user and call again.
-    Ask(Box<InputRequiredResult>),
 }
 
 impl Gate {
@@ -94,24 +80,28 @@ impl Gate {
     }
 
     /// Decides about a call.
+    ///
+    /// # Errors
+    /// [`NotAdmitted`].
     pub(crate) async fn admit(
         &self,
         mut call: OperationCall,
         mut caller: Caller,
         via: Via<'_>,
-    ) -> Admission {
+    ) -> Result<Box<Admitted>, NotAdmitted> {
         call.note();
         let missing = self.missing_scopes(&call, &caller);
         if !missing.is_empty() {
-            return Admission::Scopes(missing);
+            return Err(NotAdmitted::Scopes(missing));
         }
         caller.shown = call.shown_tools();
         // A call that goes on was agreed to when it began, and its arguments were checked then.
-        if let Some(wait) = call.take_wait() {
-            return Admission::Admitted(Box::new(Admitted {
+        if let Some(wait) = call.wait.take() {
+            let start = CallStart::Wait(wait);
+            return Ok(Box::new(Admitted {
                 call,
                 caller,
-                start: CallStart::Wait(wait),
+                start,
             }));
         }
         let question = match (&self.approver, via) {
@@ -120,34 +110,29 @@ impl Gate {
             }
             _ => None,
         };
-        let checked = match call.check(&caller, question.is_some()).await {
-            Ok(checked) => checked,
-            Err(refused) => return Admission::Refused(refused),
-        };
+        let checked = call.check(&caller, question.is_some()).await?;
         if let Some((approver, asking)) = question {
-            let verdict = async {
+            let agreement = async {
+                let (api, tool) = (&call.of.api, call.tool);
                 let (arguments, refuse) = (&checked.arguments, OnMissingCredential::Refuse);
-                let prepared = call.preview_checked(arguments.clone(), refuse, &caller)?;
-                let sent = call.completed_arguments(arguments.clone(), &caller)?;
-                Ok(approver.ask(&call, &prepared, &sent, &caller, asking).await)
+                let prepared = api.preview_checked(tool, arguments.clone(), refuse, &caller)?;
+                let sent = api.completed_arguments(tool, arguments.clone(), &caller)?;
+                approver.ask(&call, &prepared, &sent, &caller, asking).await
             };
-            match Box::pin(verdict).await.unwrap_or_else(Verdict::No) {
-                Verdict::Yes(agreement) => caller.agreement = agreement,
-                Verdict::No(refusal) => return Admission::Refused(refusal),
-                Verdict::Ask(question) => return Admission::Ask(question),
-            }
+            caller.agreement = Box::pin(agreement).await?;
         }
-        Admission::Admitted(Box::new(Admitted {
+        let start = CallStart::Checked(checked);
+        Ok(Box::new(Admitted {
             call,
             caller,
-            start: CallStart::Checked(checked),
+            start,
         }))
     }
 
     /// The scopes that a caller has to ask for; none if it lacks none.
     pub(crate) fn missing_scopes(&self, call: &OperationCall, caller: &Caller) -> Vec<String> {
         let of_api = call.lacking_scopes(caller);
-        let demand = self.demands.get(call.endpoint());
+        let demand = self.demands.get(&*call.view.path);
         match demand.or_else(|| self.demands.get("")) {
             Some(demand) => {
                 let is_read_only = call.offered().hints.is_read_only();

@@ -15,4 +15,4 @@ pub(crate) mod by_link;
 pub(crate) mod gate;
 pub(crate) mod plan;
 pub(crate) mod session;
-mod verdict;
+pub(crate) mod verdict;

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::annotate::names::MetaToolKind;
-use crate::api::{Api, BoundTool, ToolIndex};
+use crate::api::{BoundTool, ToolIndex};
 use crate::caller::client_grant::{ClientGrant, Permission, ShownTools};
 use crate::caller::{Caller, WaitPlace};
 use crate::json::JsonObject;
@@ -47,13 +47,14 @@ type LookUp = fn(&MetaTools, &VisibleApis<'_>, JsonObject) -> ToolResult;
 /// of them can judge different calls.
 #[derive(Clone)]
 pub(crate) struct OperationCall {
-    of: CatalogApi,
+    pub(crate) of: CatalogApi,
     /// View of the endpoint that received the call.
-    view: View,
+    pub(super) view: View,
     /// Rights of the caller at the API; `None` if it may do everything.
     rights: Option<Arc<Rights>>,
-    tool: ToolIndex,
-    arguments: Option<JsonObject>,
+    pub(super) tool: ToolIndex,
+    /// The arguments as the client gave them.
+    pub(crate) arguments: Option<JsonObject>,
     /// The meta-tool that calls the operation, and its name as it is listed.
     meta_tool: Option<(MetaToolKind, String)>,
     /// The names of the meta-tools that call operations, if the endpoint has them.
@@ -63,7 +64,7 @@ pub(crate) struct OperationCall {
     /// The name of the meta-tool that waits, if the endpoint has it.
     wait_tool: Option<String>,
     /// State of the call, if it goes on.
-    wait: Option<Box<OpenedWait>>,
+    pub(super) wait: Option<Box<OpenedWait>>,
 }
 
 impl Catalog {
@@ -202,23 +203,13 @@ impl Catalog {
 
 impl OperationCall {
     /// Returns the meta-tool that calls the operation; `None` for a call by its own name.
-    pub(crate) fn meta_tool(&self) -> Option<MetaToolKind> {
+    pub(super) fn meta_tool_kind(&self) -> Option<MetaToolKind> {
         self.meta_tool.as_ref().map(|(kind, _)| *kind)
     }
 
     /// The tool.
     pub(crate) fn offered(&self) -> &BoundTool {
         self.of.api.tool(self.tool)
-    }
-
-    /// The name of the API that its operator gave it, else the title of its document.
-    pub(crate) fn api_label(&self) -> &str {
-        self.of.api.label()
-    }
-
-    /// The name of the tool as metrics and logs have it: without the prefix of one of several APIs.
-    pub(crate) fn tool_label(&self) -> &str {
-        self.of.api.tool_label(self.tool)
     }
 
     /// Returns the scopes that the caller lacks for the operation, besides those that the whole
@@ -234,11 +225,6 @@ impl OperationCall {
             .unwrap_or_default()
     }
 
-    /// The path of the endpoint at which the call was asked for.
-    pub(crate) fn endpoint(&self) -> &str {
-        &self.view.path
-    }
-
     /// The tools of its API that the caller may list at the endpoint.
     pub(super) fn shown_tools(&self) -> ShownTools {
         ShownTools {
@@ -251,39 +237,11 @@ impl OperationCall {
         }
     }
 
-    /// Its API as the caller sees it.
-    fn visible(&self) -> VisibleApi<'_> {
-        VisibleApi::new(&self.of, 0, &self.view, self.rights.as_deref())
-    }
-
-    /// The name of the tool at the endpoint at which the call was asked for.
-    pub(crate) fn tool_name(&self) -> &str {
-        self.visible().name_of(self.tool)
-    }
-
-    /// The arguments as the client gave them.
-    pub(crate) fn arguments(&self) -> Option<&JsonObject> {
-        self.arguments.as_ref()
-    }
-
-    /// The same call with other arguments.
-    pub(crate) fn with_arguments(self, arguments: JsonObject) -> Self {
-        Self {
-            arguments: Some(arguments),
-            ..self
-        }
-    }
-
     /// Returns the arguments as they are sent, after repairs; those of the client if they are not
     /// valid.
     pub(crate) fn repaired_arguments(&self) -> JsonObject {
         let given = self.arguments.clone().unwrap_or_default();
         self.of.api.repaired_arguments(self.tool, given)
-    }
-
-    /// Returns the tenant of a client, if the API has tenants and the client belongs to one.
-    pub(crate) fn tenant(&self, caller: &Caller) -> Option<&str> {
-        self.of.api.tenant(caller)
     }
 
     /// The request that the call would make, without credentials, or the result that it would end
@@ -300,11 +258,6 @@ impl OperationCall {
         self.of
             .api
             .preview_at(self.tool, self.arguments.clone(), on_missing, &caller)
-    }
-
-    /// The state with which the call goes on, if it has begun before.
-    pub(super) fn take_wait(&mut self) -> Option<Box<OpenedWait>> {
-        self.wait.take()
     }
 
     /// Checks its arguments, which it keeps only if a question shows them.
@@ -325,38 +278,14 @@ impl OperationCall {
         self.of.api.check(self.tool, arguments, caller).await
     }
 
-    /// The request that the call would make with arguments that fit the input schema.
-    pub(super) fn preview_checked(
-        &self,
-        arguments: JsonObject,
-        on_missing: OnMissingCredential,
-        caller: &Caller,
-    ) -> Result<Request, Box<ToolResult>> {
-        self.of
-            .api
-            .preview_checked(self.tool, arguments, on_missing, caller)
-    }
-
-    /// The arguments that the call would send, with the values of rules.
-    pub(super) fn completed_arguments(
-        &self,
-        arguments: JsonObject,
-        caller: &Caller,
-    ) -> Result<JsonObject, Box<ToolResult>> {
-        let api = &self.of.api;
-        api.completed_arguments(self.tool, arguments, caller)
-    }
-
-    /// Its API, and the tool there.
-    pub(super) fn target(&self) -> (&Arc<Api>, ToolIndex) {
-        (&self.of.api, self.tool)
-    }
-
     /// Notes that the current request is this call.
     pub(crate) fn note(&self) {
         note(|record| {
-            record.meta_tool = self.meta_tool().map(MetaToolKind::name);
-            record.resolve(self.of.api.called_operation(self.tool), self.arguments());
+            record.meta_tool = self.meta_tool_kind().map(MetaToolKind::name);
+            record.resolve(
+                self.of.api.called_operation(self.tool),
+                self.arguments.as_ref(),
+            );
         });
     }
 
@@ -370,7 +299,7 @@ impl OperationCall {
         let tool = self.wait_tool.as_ref()?;
         Some(WaitPlace {
             api: self.of.api.name().map(ToString::to_string),
-            tenant: self.tenant(caller).map(str::to_owned),
+            tenant: self.of.api.tenant(caller).map(str::to_owned),
             endpoint: Arc::clone(&self.view.path),
             how: Ok(format!("to go on waiting, call `{tool}` with this handle:")),
             ending,
@@ -381,7 +310,7 @@ impl OperationCall {
     /// Adds to a result what was read differently on the way from the client.
     pub(super) fn add_notes(&mut self, result: &mut ToolResult) {
         if let Some((_, meta_tool)) = &self.meta_tool {
-            let tool = self.tool_name();
+            let tool = &self.offered().name;
             tracing::debug!(%tool, meta_tool, "called through a meta-tool");
             result.note_called_through(meta_tool, tool);
         }

@@ -6,8 +6,9 @@ use rmcp::model::{ErrorData, ServerResult};
 use serde_json::Value;
 
 use super::approval::Asking;
-use super::gate::{Admission, Admitted, Via};
+use super::gate::{Admitted, Via};
 use super::plan::Plan;
+use super::verdict::NotAdmitted;
 use crate::caller::client_grant::ClientGrant;
 use crate::json::JsonObject;
 use crate::mcp::McpServer;
@@ -50,16 +51,17 @@ impl McpServer {
             version,
             origin,
         };
-        let admission = self.gate.admit(call, caller, Via::Tool(asking)).await;
+        let admitted = self.gate.admit(call, caller, Via::Tool(asking)).await;
         // A question to the user has given it up.
         origin.in_flight.get_or_insert_with(|| self.calls.token());
-        match admission {
-            Admission::Admitted(admitted) => Ok(McpAnswer::Tool(Box::pin(admitted.run()).await)),
-            Admission::Refused(refused) => Ok(McpAnswer::Tool(refused)),
-            Admission::Scopes(missing) => Err(McpRefusal::MissingScopes(missing)),
-            Admission::Ask(question) => Ok(McpAnswer::Result(Box::new(
-                ServerResult::InputRequiredResult(*question),
-            ))),
+        match admitted {
+            Ok(admitted) => Ok(McpAnswer::Tool(Box::pin(admitted.run()).await)),
+            Err(NotAdmitted::Refused(refused)) => Ok(McpAnswer::Tool(refused)),
+            Err(NotAdmitted::Scopes(missing)) => Err(McpRefusal::MissingScopes(missing)),
+            Err(NotAdmitted::Ask(question)) => {
+                let question = ServerResult::InputRequiredResult(*question);
+                Ok(McpAnswer::Result(Box::new(question)))
+            }
         }
     }
 }
@@ -67,7 +69,7 @@ impl McpServer {
 impl Admitted {
     /// Makes the call. Dropping the future ends the request.
     pub(crate) async fn run(mut self: Box<Self>) -> Box<ToolResult> {
-        let (api, tool) = self.call.target();
+        let (api, tool) = (&self.call.of.api, self.call.tool);
         let calling = api.call_at(tool, &mut self.start, &mut self.caller);
         let mut result = calling.await;
         self.call.add_notes(&mut result);

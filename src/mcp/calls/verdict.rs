@@ -1,4 +1,4 @@
-//! Outcome of a question about a call, and the texts that all ways of asking share.
+//! The outcome of the gate, and the texts that all ways of asking a person share.
 
 use std::sync::Arc;
 
@@ -12,35 +12,41 @@ use crate::shared_state::cells::Agreement;
 use crate::text;
 use crate::text::hex;
 
-/// The outcome of a question.
-pub(super) enum Verdict {
-    /// The call may be made; once, if the agreement is kept.
-    Yes(Option<Arc<Agreement>>),
+/// Reason for which a call is not made.
+pub(crate) enum NotAdmitted {
+    /// The caller lacks a scope; with all scopes to ask for.
+    Scopes(Vec<String>),
     /// The call is refused, with this result.
-    No(Box<ToolResult>),
-    /// The client must ask the person and call again.
+    Refused(Box<ToolResult>),
+    /// The client must ask its user and call again.
     Ask(Box<InputRequiredResult>),
 }
+
+impl From<Box<ToolResult>> for NotAdmitted {
+    fn from(refused: Box<ToolResult>) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+/// The outcome of a question: the call may be made, once if the agreement is kept.
+pub(super) type Verdict = Result<Option<Arc<Agreement>>, NotAdmitted>;
 
 /// Joins the lines of the question and of its answer in the audit log.
 pub(super) fn note_question(id: &[u8]) {
     note(|record| record.question = Some(hex(id)));
 }
 
-pub(super) fn refuse_as(outcome: CallOutcome, text: String) -> Verdict {
-    Verdict::No(Box::new(ToolResult::error(text).ended_as(outcome)))
+/// Refuses a call: `why` follows its name.
+pub(super) fn refuse_as(outcome: CallOutcome, call: &OperationCall, why: &str) -> Verdict {
+    let offered = call.offered();
+    let operation = text::one_line(&offered.operation.label());
+    let text = format!("{} ({operation}) was not called{why}", offered.name);
+    Err(Box::new(ToolResult::error(text).ended_as(outcome)).into())
 }
 
-pub(super) fn refuse(text: String) -> Verdict {
-    refuse_as(CallOutcome::Unanswered, text)
-}
-
-pub(super) fn tool_and_operation(call: &OperationCall) -> String {
-    format!(
-        "{} ({})",
-        call.tool_name(),
-        text::one_line(&call.offered().operation.label())
-    )
+/// Refuses a call about which nobody was asked.
+pub(super) fn refuse(call: &OperationCall, why: &str) -> Verdict {
+    refuse_as(CallOutcome::Unanswered, call, why)
 }
 
 /// The text with invisible characters written as escapes.
