@@ -234,10 +234,10 @@ async fn serve_http(
 
 /// Puts what the operator says of the server on its page. The page loads no picture from elsewhere.
 fn introduce_on_page(server: &McpServer, page: &mut PageOptions) {
-    let Some(whole) = server.apis().endpoints.iter().next() else {
+    let Some(whole) = server.apis.endpoints.iter().next() else {
         return;
     };
-    let about = server.apis().about(whole);
+    let about = server.apis.about(whole);
     let icon = about.icon.as_ref().map(|icon| icon.src.clone());
     page.title.clone_from(&about.title);
     page.entry.clone_from(&about.name);
@@ -267,8 +267,7 @@ fn awaiting_server(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) -> McpSe
     let slots = configs.iter().map(|config| slot_of(config)).collect();
     let reload = configs.first().and_then(|config| config.reload);
     let server = McpServer::awaiting(slots, process.about.clone(), reload)
-        .confirmed_by(process.asked_by.clone())
-        .sharing(process.shared_state.as_ref());
+        .confirmed_by(process.asked_by.clone(), process.shared_state.as_ref());
     seal_handles_with(process.state_keys.as_ref());
     server
 }
@@ -276,7 +275,7 @@ fn awaiting_server(process: &ProcessConfig, configs: &[Arc<ApiConfig>]) -> McpSe
 /// Reports that handles end with the process, if operations may need some and replicas could not go
 /// on with them; and rules for files that have no folder.
 fn report_missing_settings(server: &McpServer, process: &ProcessConfig) {
-    let any = |is_it: fn(&Api) -> bool| server.apis().served().iter().any(|api| is_it(api));
+    let any = |is_it: fn(&Api) -> bool| server.apis.served().iter().any(|api| is_it(api));
     if process.state_keys.is_none()
         && matches!(process.transport, Transport::Http { .. })
         && any(Api::says_how_to_wait)

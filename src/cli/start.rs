@@ -104,7 +104,7 @@ impl LoadingApis {
                             failure
                         }
                     };
-                    self.server.apis().fail(index, failure.for_clients());
+                    self.server.apis.fail(index, failure.for_clients());
                     is_complete = false;
                     None
                 }
@@ -115,9 +115,9 @@ impl LoadingApis {
         }
         problems.extend(self.unmatched_patterns(is_complete));
         problems.check()?;
-        let counts = self.server.apis().counts();
+        let counts = self.server.apis.counts();
         let ApiCounts { served, all, .. } = counts;
-        let is_single = self.server.apis().is_single();
+        let is_single = self.server.apis.is_single();
         let is_tried_again = self.configs.iter().any(|config| config.reload.is_some());
         if (served == 0 && !is_tried_again) || (self.require_all && !is_complete && !is_single) {
             return Err(Failure::TooFew { served, all });
@@ -135,7 +135,7 @@ impl LoadingApis {
     /// Returns a sentence for each pattern of `--confirm` and `auth_tokens` that matches no tool,
     /// if all APIs could be read.
     fn unmatched_patterns(&self, is_complete: bool) -> Vec<String> {
-        let served = self.server.apis().served();
+        let served = self.server.apis.served();
         let is_idle = |pattern: &Pattern| {
             !pattern.is_optional && !served.iter().any(|api| api.has_match(pattern))
         };
@@ -144,7 +144,7 @@ impl LoadingApis {
             .confirm
             .patterns
             .iter()
-            .filter(|_| !self.server.apis().is_single());
+            .filter(|_| !self.server.apis.is_single());
         let confirmed = confirmed.filter(|pattern| is_idle(pattern));
         let mut problems: Vec<String> = confirmed
             .map(|pattern| format!("--confirm `{pattern}` matches no tool of any API; write `?{pattern}` if it may match nothing"))

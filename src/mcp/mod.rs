@@ -16,14 +16,14 @@ pub(crate) mod rights;
 mod tool_list_stream;
 pub(crate) mod visible;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::calls::approval::AskedBy;
+use self::calls::approval::{Approver, AskedBy};
 use self::calls::by_link::Links;
 use self::calls::gate::Gate;
 use self::endpoint_state::EndpointState;
@@ -33,7 +33,6 @@ use self::endpoints::served_apis::ServedApis;
 use crate::api::Api;
 use crate::api::about::{About, ApiName};
 use crate::caller::ClientKey;
-use crate::caller::client_grant::ScopeDemand;
 use crate::shared_state::state::SharedState;
 use crate::{observe, text};
 
@@ -48,15 +47,17 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(35);
 pub struct McpServer {
     /// State of the endpoint of this client.
     pub(crate) state: Arc<EndpointState>,
-    apis: Arc<ServedApis>,
+    /// All APIs, each with what became of it.
+    pub(crate) apis: Arc<ServedApis>,
     calls: TaskTracker,
-    readiness: Arc<ReadinessFlags>,
+    /// The flags that decide if requests should be sent to this server.
+    pub(crate) readiness: Arc<ReadinessFlags>,
     /// Decides about calls.
-    gate: Gate,
+    pub(crate) gate: Gate,
     /// State that it shares with other replicas.
-    shared_state: Option<Arc<SharedState>>,
+    pub(crate) shared_state: Option<Arc<SharedState>>,
     /// True if its page shows the base URL and the requests to the API.
-    shows_requests: bool,
+    pub(crate) shows_requests: bool,
 }
 
 impl McpServer {
@@ -87,26 +88,24 @@ impl McpServer {
 
     /// Makes a person confirm calls of tools that require it, if `asks` is true.
     #[must_use]
-    pub fn with_confirm(mut self, asks: bool) -> Self {
+    pub fn with_confirm(self, asks: bool) -> Self {
         let asked_by = AskedBy {
             client: asks,
             ..AskedBy::default()
         };
-        self.gate = self.gate.asking(asked_by, None);
-        self
+        self.confirmed_by(asked_by, None)
     }
 
-    /// Makes these people confirm calls of tools that require it.
-    #[must_use]
-    pub(crate) fn confirmed_by(mut self, asked_by: AskedBy) -> Self {
-        self.gate = self.gate.asking(asked_by, None);
-        self
-    }
-
-    /// The same as one of the replicas that share this state: an answer to a question counts at
-    /// each of them.
-    pub(crate) fn sharing(mut self, shared: Option<&Arc<SharedState>>) -> Self {
-        self.gate = self.gate.asking(self.gate.asked_by(), shared);
+    /// Makes these people confirm calls of tools that require it, as one of the replicas that share
+    /// this state: an answer to a question is valid once among all of them.
+    pub(crate) fn confirmed_by(
+        mut self,
+        asked_by: AskedBy,
+        shared: Option<&Arc<SharedState>>,
+    ) -> Self {
+        let asks = asked_by.client || asked_by.link;
+        let approver = asks.then(|| Arc::new(Approver::new(asked_by, shared.cloned())));
+        self.gate.approver = approver;
         if let Some(key) = shared.and_then(|shared| shared.keys.hash_key("clients")) {
             ClientKey::share(key);
         }
@@ -203,11 +202,6 @@ impl McpServer {
         counts.served > 0 && counts.awaited == 0
     }
 
-    /// All APIs, each with what became of it.
-    pub(crate) fn apis(&self) -> &Arc<ServedApis> {
-        &self.apis
-    }
-
     /// Notes whether the changed document of an API could be served.
     pub(crate) fn note_reload(&self, index: usize, is_served: bool) {
         self.apis.note_reload(index, is_served);
@@ -243,39 +237,13 @@ impl McpServer {
 
     /// Returns true if the client asks its user before some of the calls.
     pub(crate) fn asks_by_client(&self) -> bool {
-        self.gate.asked_by().client
+        let approver = self.gate.approver.as_ref();
+        approver.is_some_and(|approver| approver.asked_by.client)
     }
 
     /// The questions that links lead to.
     pub(crate) fn links(&self) -> Option<&Arc<Links>> {
         self.gate.links()
-    }
-
-    /// The same server, whose calls need these scopes, by the paths of the endpoints.
-    pub(crate) fn with_scopes(self, demands: HashMap<String, ScopeDemand>) -> Self {
-        Self {
-            gate: self.gate.demanding(demands),
-            ..self
-        }
-    }
-
-    /// The same server, whose page shows the base URL and the requests to the API, if `shows` is
-    /// true.
-    pub(crate) fn showing_requests(self, shows: bool) -> Self {
-        Self {
-            shows_requests: shows,
-            ..self
-        }
-    }
-
-    /// Returns the flags that decide if requests should be sent to this server.
-    pub(crate) fn readiness(&self) -> &ReadinessFlags {
-        &self.readiness
-    }
-
-    /// Returns the state that it shares with other replicas.
-    pub(crate) fn shared_state(&self) -> Option<&Arc<SharedState>> {
-        self.shared_state.as_ref()
     }
 }
 

@@ -5,6 +5,7 @@ mod arguments;
 mod caller;
 mod dry_run;
 
+use std::collections::HashMap;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -95,7 +96,9 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let has_keys = config.process.state_keys.is_some();
     let mut gate = Gate::default();
     if user.is_some() {
-        gate = gate.demanding_everywhere(caller::scope_demand(&config));
+        // The empty path is every endpoint.
+        let demand = (String::new(), caller::scope_demand(&config));
+        gate.demands = Arc::new(HashMap::from([demand]));
     }
     seal_handles_with(config.process.state_keys.as_ref());
     // What the calls of a mock go to lives as long as this.

@@ -69,7 +69,7 @@ impl AskedBy {
 
 /// The keys that seal questions, and the questions that were answered.
 pub(crate) struct Approver {
-    pub(super) asked_by: AskedBy,
+    pub(crate) asked_by: AskedBy,
     /// The questions that links lead to.
     pub(super) links: Option<Arc<Links>>,
     /// Seal the `requestState` that a client returns: the first seals, and all open. Without shared

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::approval::{Approver, AskedBy, Asking};
+use super::approval::{Approver, Asking};
 use super::by_link::Links;
 use super::plan::OperationCall;
 use super::verdict::NotAdmitted;
@@ -16,15 +16,14 @@ use crate::api::CallStart;
 use crate::caller::Caller;
 use crate::caller::client_grant::ScopeDemand;
 use crate::proxy::OnMissingCredential;
-use crate::shared_state::state::SharedState;
 
 /// Decides about the calls of a server.
 #[derive(Clone, Default)]
 pub(crate) struct Gate {
     /// Scopes that calls need, by the paths of the endpoints; the empty path is every other one.
-    demands: Arc<HashMap<String, ScopeDemand>>,
+    pub(crate) demands: Arc<HashMap<String, ScopeDemand>>,
     /// Asks for the consent of a person, if some calls need it.
-    approver: Option<Arc<Approver>>,
+    pub(crate) approver: Option<Arc<Approver>>,
 }
 
 /// The way by which a call comes.
@@ -43,37 +42,6 @@ pub(crate) struct Admitted {
 }
 
 impl Gate {
-    /// The same gate, which asks for consent as `asked_by` says, or does not ask. An answer is valid
-    /// once among all replicas that share the state.
-    pub(crate) fn asking(&self, asked_by: AskedBy, shared: Option<&Arc<SharedState>>) -> Self {
-        let asks = asked_by.client || asked_by.link;
-        Self {
-            approver: asks.then(|| Arc::new(Approver::new(asked_by, shared.cloned()))),
-            ..self.clone()
-        }
-    }
-
-    /// The same gate, whose calls need these scopes, by the paths of the endpoints.
-    pub(crate) fn demanding(&self, demands: HashMap<String, ScopeDemand>) -> Self {
-        Self {
-            demands: Arc::new(demands),
-            ..self.clone()
-        }
-    }
-
-    /// The same gate, whose calls need these scopes at every endpoint.
-    pub(crate) fn demanding_everywhere(&self, demand: ScopeDemand) -> Self {
-        self.demanding(HashMap::from([(String::new(), demand)]))
-    }
-
-    /// Who is asked for consent.
-    pub(crate) fn asked_by(&self) -> AskedBy {
-        let approver = self.approver.as_ref();
-        approver
-            .map(|approver| approver.asked_by.clone())
-            .unwrap_or_default()
-    }
-
     /// The questions that links lead to.
     pub(crate) fn links(&self) -> Option<&Arc<Links>> {
         self.approver.as_ref()?.links.as_ref()

@@ -147,19 +147,13 @@ pub async fn serve(
         .limits
         .rate
         .map(|rate| RateLimit::new(rate, options.shared_state.clone()));
-    let admission = ClientAdmission::new(
-        &options.access,
-        rate,
-        resource,
-        server.apis(),
-        client,
-        &stop,
-    );
+    let admission =
+        ClientAdmission::new(&options.access, rate, resource, &server.apis, client, &stop);
     let tls = options.tls.as_ref().map(|tls| tls.watch(&stop));
     if let Some(admission) = &admission {
         let admission = Arc::clone(admission);
         let _ = server
-            .readiness()
+            .readiness
             .awaits_keys
             .set(Box::new(move || admission.awaits_keys()));
     }
@@ -169,15 +163,15 @@ pub async fn serve(
         (None, None) => SignIn::None,
     };
     let page = ServedPage::new(&options.page, sign_in, options.access.public_url.as_ref());
-    let draining = server.readiness().draining.clone();
+    let draining = server.readiness.draining.clone();
     let demands = admission
         .as_ref()
         .map(|admission| admission.scope_demands());
     // Who needs a token is not told where the API is.
     let is_open = sign_in == SignIn::None && options.page.kind == PageKind::Full;
-    let server = server
-        .with_scopes(demands.unwrap_or_default())
-        .showing_requests(is_open);
+    let mut server = server;
+    server.gate.demands = Arc::new(demands.unwrap_or_default());
+    server.shows_requests = is_open;
     let front = router::front(&server, options, admission, page, streams.clone());
     let connections = Connections::new(front, draining);
     let max_connections = options.limits.connections;

@@ -184,7 +184,7 @@ enum Readiness {
 impl Health {
     /// Returns the current readiness.
     fn readiness(&self) -> Readiness {
-        if self.0.readiness().draining.is_cancelled() {
+        if self.0.readiness.draining.is_cancelled() {
             Readiness::Draining
         } else if self.waits_for().is_some() {
             Readiness::Loading
@@ -198,7 +198,7 @@ impl Health {
         if !self.0.is_ready() {
             return Some("the document");
         }
-        let awaits_keys = self.0.readiness().awaits_keys.get();
+        let awaits_keys = self.0.readiness.awaits_keys.get();
         awaits_keys
             .is_some_and(|awaits_keys| awaits_keys())
             .then_some("the keys of the issuer")
@@ -206,7 +206,7 @@ impl Health {
 
     /// Writes the number of APIs that are served, without their names; empty for a single one.
     fn counts(&self) -> String {
-        let apis = self.0.apis();
+        let apis = self.0.apis;
         if apis.is_single() {
             return String::new();
         }

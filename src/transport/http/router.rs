@@ -38,7 +38,7 @@ pub(super) fn front(
     streams: CancellationToken,
 ) -> Front {
     let allowed = Arc::new(options.allowed.clone());
-    let endpoints = server.apis().endpoints.iter();
+    let endpoints = server.apis.endpoints.iter();
     let mcp = McpFront {
         endpoints: endpoints
             .map(|endpoint| (endpoint.view.path.as_ref().into(), server.at(endpoint)))
