@@ -7,7 +7,7 @@ use super::access_options::KnownToken;
 use super::claims::Refusal;
 use super::limits::Stranger;
 use super::{ClientAdmission, bearer, peer_key};
-use crate::mcp::endpoints::paths::MCP_PATH;
+use crate::mcp::endpoints::served_apis::MCP_PATH;
 
 impl ClientAdmission {
     /// Authenticates a person who may agree to calls, and returns the name for the audit log.

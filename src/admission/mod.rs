@@ -43,8 +43,7 @@ use self::protected_resources::Resources;
 use crate::call_error::SignInChallenge;
 use crate::caller::client_grant::{NO_TOKEN, ScopeDemand};
 use crate::caller::{AuthenticatedClient, Caller, ClientKey, Peer};
-use crate::mcp::endpoints::paths::MCP_PATH;
-use crate::mcp::endpoints::served_apis::ServedApis;
+use crate::mcp::endpoints::served_apis::{MCP_PATH, ServedApis};
 use crate::observe;
 use crate::outbound::HttpClient;
 

@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use url::Url;
 
 use super::jwt::{OauthOptions, ProtectedResource, WELL_KNOWN};
-use crate::mcp::endpoints::paths::{MCP_PATH, McpEndpoint};
-use crate::mcp::endpoints::served_apis::ServedApis;
+use crate::mcp::endpoints::served_apis::{MCP_PATH, McpEndpoint, ServedApis};
 
 /// The endpoints as protected resources, by their paths.
 #[derive(Default)]

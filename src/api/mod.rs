@@ -9,9 +9,6 @@ pub(crate) mod about;
 pub(crate) mod bound_tool;
 pub(crate) mod calling;
 pub(crate) mod clashes;
-mod closed_paths;
-mod on_use;
-mod options;
 #[cfg(test)]
 mod repair_proptests;
 mod scheme_fields;
@@ -21,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use foldhash::HashMap;
+use http::header::HeaderMap;
 use secrecy::SecretString;
 use thiserror::Error;
 
@@ -28,20 +26,24 @@ use self::about::About;
 pub use self::about::ApiName;
 pub use self::bound_tool::BoundTool;
 use self::bound_tool::{RecentTexts, bind_tools};
-pub use self::options::ApiOptions;
 pub(crate) use self::scheme_fields::scheme_fields;
 use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};
 use crate::annotate::names::nearest_name;
 use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, Rule, annotate};
 use crate::caller::Caller;
+use crate::credentials::forward::Forwarding;
 use crate::credentials::login::Login;
-use crate::credentials::values::CredentialPlace;
+use crate::credentials::values::{CredentialPlace, Credentials};
 use crate::observe::call::CalledOperation;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::outbound::Clients;
 use crate::proxy::request::closed_paths::ClosedPaths;
 use crate::proxy::waiting::handle::OpenedWait;
-use crate::proxy::{ApiProxy, Binder, CheckedArguments, Tenant, link_etags};
+use crate::proxy::{
+    ApiProxy, Binder, BindingOptions, CallOptions, CheckedArguments, Destination, Tenant,
+    TenantOptions, UpstreamOptions, link_etags,
+};
+use crate::results::filter::Sandbox;
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::{AccessDemand, ValueSource};
 use crate::spec::operation::security;
@@ -404,4 +406,60 @@ fn explain_unmatched(mut unmatched: Vec<String>, diagnostics: &[Diagnostic]) -> 
         ));
     }
     unmatched
+}
+
+/// The operator's settings for an API.
+#[derive(Debug, Clone, Default)]
+pub struct ApiOptions {
+    /// Settings for tools.
+    pub annotate: AnnotateOptions,
+    /// Destination of requests.
+    pub destination: Destination,
+    /// Headers that every request carries; no argument can replace them. Values that are marked
+    /// sensitive are secrets, which are taken out of replies; so are those of `Authorization`,
+    /// `Cookie` and other names that say so.
+    pub headers: HeaderMap,
+    /// Credentials for the document's security schemes. Without any, nothing is asked for: a mock
+    /// wants none.
+    pub credentials: Option<Credentials>,
+    /// Headers of clients that go upstream.
+    pub forward: Forwarding,
+    /// Other secrets that must not appear in a reply, such as the password of a proxy.
+    pub secrets: Vec<SecretString>,
+    /// Limits of a call.
+    pub call: CallOptions,
+    /// Limits of an upstream.
+    pub upstream: UpstreamOptions,
+    /// Sandbox that runs filters of replies, if they are offered.
+    pub sandbox: Option<Sandbox>,
+    /// The introduction of the server; what it leaves out comes from the document.
+    pub about: About,
+    /// The name of the API, if a server has several.
+    pub name: Option<ApiName>,
+    /// Secrets of all APIs of a server, which must not come back in a reply of this one either.
+    pub secrets_of_all: Vec<SecretString>,
+    /// The tenants to which calls go; then nothing goes to [`ApiOptions::destination`], and each
+    /// has credentials of its own.
+    pub tenants: Option<TenantOptions>,
+}
+
+impl ApiOptions {
+    /// The label in metrics.
+    pub(super) fn label(&self) -> ApiLabel {
+        ApiName::metrics_label(self.name.as_ref())
+    }
+
+    pub(super) fn binding(&self) -> BindingOptions {
+        BindingOptions {
+            destination: self.destination.clone(),
+            headers: self.headers.clone(),
+            credentials: self.credentials.clone(),
+            forward: self.forward.clone(),
+            secrets: self.secrets.clone(),
+            secrets_of_all: self.secrets_of_all.clone(),
+            upstream: self.upstream.clone(),
+            api: self.label(),
+            has_tenants: self.tenants.is_some(),
+        }
+    }
 }

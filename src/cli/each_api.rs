@@ -13,8 +13,7 @@ use crate::config::{ApiConfig, Problems};
 use crate::error::Failure;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::endpoints::introduction::ApiSlot;
-use crate::mcp::endpoints::paths::MCP_PATH;
-use crate::mcp::endpoints::served_apis::ServedApis;
+use crate::mcp::endpoints::served_apis::{MCP_PATH, ServedApis};
 use crate::outbound::OutboundError;
 use crate::text;
 

@@ -18,7 +18,7 @@ use crate::config::ApiConfig;
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::tenants::describe_tenants;
 use crate::json;
-use crate::mcp::rights::ALL_RIGHTS;
+use crate::mcp::visible::ALL_RIGHTS;
 
 #[derive(clap::Args)]
 #[command(after_help = help::TOOLS_EXAMPLES)]

@@ -4,11 +4,9 @@
 //! A file is temporary until the result of its call is made. Dropping it removes it.
 
 mod file_store;
-mod folder;
 pub(crate) mod reply_file;
 
-pub(crate) use self::file_store::{FILES_PATH, FileDownload, FileStore, URL_LIFETIME};
-pub(crate) use self::folder::Folder;
+pub(crate) use self::file_store::{FILES_PATH, FileDownload, FileStore, Folder, URL_LIFETIME};
 pub(crate) use self::reply_file::{
     DeliveredFile, FileDelivery, FileDestination, FilePlan, FileWriter, ReceivedFile, is_in_names,
     safe_name,

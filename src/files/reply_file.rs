@@ -14,8 +14,7 @@ use tokio::fs::File;
 use tokio::io::{AsyncWriteExt as _, BufWriter};
 use url::Url;
 
-use super::file_store::{FileStore, bytes_of_blocks};
-use super::folder::Folder;
+use super::file_store::{FileStore, Folder, bytes_of_blocks};
 use crate::call_error::CallError;
 use crate::caller::Caller;
 use crate::caller::memory_budget::{HeldMemory, OutOfMemory};

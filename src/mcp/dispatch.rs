@@ -24,12 +24,12 @@ use rmcp::service::{Peer, RequestContext, Service, serve_directly};
 use serde_json::{Value, json};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::catalog::ListPieces;
 use super::connections::connection::Connection;
 use super::connections::request_origin::RequestOrigin;
 use super::protocol::answer::{Frame, McpAnswer, McpRefusal, ToolList, invalid_parameters};
 use super::protocol::message::{McpRequest, Method, RequestParameters};
 use super::protocol::version::ProtocolVersion;
-use super::tool_list_stream::ListPieces;
 use super::{McpServer, observed};
 use crate::observe::call::CallObservation;
 use crate::observe::metrics::labels::OTHER;

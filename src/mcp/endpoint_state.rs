@@ -10,12 +10,10 @@ use rmcp::model::{ErrorData, JsonObject, ServerConfig};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::catalog::Catalog;
+use super::catalog::{Catalog, ListPieces};
 use super::endpoints::introduction::introduce_nothing;
 use super::protocol::version::server_meta;
-use super::rights::ALL_RIGHTS;
-use super::tool_list_stream::ListPieces;
-use super::visible::Listed;
+use super::visible::{ALL_RIGHTS, Listed};
 use crate::annotate::names;
 use crate::api::about::About;
 use crate::caller::client_grant::ClientGrant;

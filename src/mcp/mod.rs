@@ -12,8 +12,6 @@ pub(crate) mod meta_tools;
 pub(crate) mod observed;
 pub(crate) mod page_tools;
 pub(crate) mod protocol;
-pub(crate) mod rights;
-mod tool_list_stream;
 pub(crate) mod visible;
 
 use std::collections::HashSet;
@@ -28,8 +26,7 @@ use self::calls::by_link::Links;
 use self::calls::gate::Gate;
 use self::endpoint_state::EndpointState;
 use self::endpoints::introduction::ApiSlot;
-use self::endpoints::paths::McpEndpoint;
-use self::endpoints::served_apis::ServedApis;
+use self::endpoints::served_apis::{McpEndpoint, ServedApis};
 use crate::api::Api;
 use crate::api::about::{About, ApiName};
 use crate::caller::ClientKey;

@@ -38,7 +38,7 @@ use crate::credentials::resolve::{Credential, OperationAccess};
 use crate::json::JsonObject;
 use crate::outbound::request::Request;
 use crate::proxy::arguments::ruled::RuledCall;
-use crate::proxy::client_values::MASK;
+use crate::proxy::tenants::MASK;
 use crate::redact::Redactor;
 use crate::results::Reply;
 use crate::results::filter::Sandbox;

@@ -4,7 +4,6 @@
 pub(crate) mod arguments;
 pub(crate) mod binding;
 pub(crate) mod call;
-pub(crate) mod client_values;
 pub(crate) mod exchange;
 #[cfg(test)]
 mod mask_proptests;
@@ -15,7 +14,7 @@ pub(crate) mod upstream;
 pub(crate) mod waiting;
 
 pub(crate) use self::arguments::check::{ArgumentChecks, CheckedArguments};
-pub(crate) use self::arguments::property_names::{with_schema_names, with_wire_names};
+pub(crate) use self::arguments::placement::{with_schema_names, with_wire_names};
 pub(crate) use self::arguments::repair::EmptyArgument;
 pub(crate) use self::arguments::ruled::ArgumentRules;
 pub(crate) use self::binding::{Binder, BindingOptions, BoundOperation, link_etags};

@@ -10,7 +10,7 @@
 //! - The values: `secret_headers` in `proxy/binding.rs`, where `finish` collects them; `secrets` in
 //!   `credentials/values.rs`; headers by their names, `ENDINGS` in `redact/mod.rs`.
 //! - The forms in which a value is recognized: `SecretForms` in `redact/secrets.rs`.
-//! - The parts of a reply: `redact` in `results/redaction.rs`.
+//! - The parts of a reply: `redact` in `results/mod.rs`.
 //! - The promise in SECURITY.md.
 
 pub(crate) mod escapes;

@@ -25,8 +25,7 @@ use sha2::{Digest as _, Sha256};
 use url::Position;
 
 use super::by_link::Links;
-use super::plan::OperationCall;
-use super::verdict::{NotAdmitted, Verdict, note_question, refuse, refuse_as, visible};
+use super::plan::{NotAdmitted, OperationCall, Verdict, note_question, refuse, refuse_as, visible};
 use crate::caller::client_grant::Scopes;
 use crate::caller::{Caller, ClientKey, may_take_place};
 use crate::json::JsonObject;

@@ -18,8 +18,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
 use url::Url;
 
-use super::plan::OperationCall;
-use super::verdict::{Verdict, note_question, refuse, refuse_as, visible};
+use super::plan::{OperationCall, Verdict, note_question, refuse, refuse_as, visible};
 use crate::annotate::Hint;
 use crate::caller::{Caller, may_take_place};
 use crate::observe;

@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use super::approval::{Approver, Asking};
 use super::by_link::Links;
-use super::plan::OperationCall;
-use super::verdict::NotAdmitted;
+use super::plan::{NotAdmitted, OperationCall};
 use crate::api::CallStart;
 use crate::caller::Caller;
 use crate::caller::client_grant::ScopeDemand;

@@ -15,4 +15,3 @@ pub(crate) mod by_link;
 pub(crate) mod gate;
 pub(crate) mod plan;
 pub(crate) mod session;
-pub(crate) mod verdict;

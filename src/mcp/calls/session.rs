@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::approval::Asking;
 use super::gate::{Admitted, Via};
-use super::plan::Plan;
-use super::verdict::NotAdmitted;
+use super::plan::{NotAdmitted, Plan};
 use crate::caller::client_grant::ClientGrant;
 use crate::json::JsonObject;
 use crate::mcp::McpServer;

@@ -4,10 +4,9 @@
 //!
 //! # Adding an endpoint
 //!
-//! - `Endpoints` in `mcp/endpoints/paths.rs` lists it.
+//! - `Endpoints` in `mcp/endpoints/served_apis.rs` lists it.
 //! - `View` in `mcp/visible.rs` says what it shows.
 //! - `ServedApis` in `mcp/endpoints/served_apis.rs` gives it its catalog.
 
 pub(crate) mod introduction;
-pub(crate) mod paths;
 pub(crate) mod served_apis;

@@ -12,16 +12,14 @@
 //! - An arm of `plan` in `mcp/calls/plan.rs` makes a `Plan` of that. Clients and
 //!   `openapi-mcp call` both use it.
 
-mod describe;
 mod inner_call;
 mod listing;
 mod meta_tool_set;
 mod search_tool;
 
-pub(crate) use self::describe::describe_operations;
-pub(crate) use self::inner_call::read_handle;
-pub(crate) use self::inner_call::{InnerCall, RefusedCall, read_inner_call};
+pub(crate) use self::inner_call::{
+    InnerCall, RefusedCall, describe_operations, read_handle, read_inner_call,
+};
 pub(crate) use self::listing::{MAX_QUERY_LENGTH, tag_counts, why_meta_tool_is_missing};
-pub(crate) use self::meta_tool_set::MetaTools;
-pub(crate) use self::meta_tool_set::{ListMode, ListOptions, decide};
+pub(crate) use self::meta_tool_set::{ListMode, ListOptions, MetaTools, decide};
 pub(crate) use self::search_tool::{has_effect_and_tag, rank_operations, search_operations};

@@ -7,7 +7,7 @@ use rmcp::model::{CacheScope, ErrorData, RequestId, ServerResult};
 use serde::Serialize;
 
 use super::version::ProtocolVersion;
-use crate::mcp::tool_list_stream::ListPieces;
+use crate::mcp::catalog::ListPieces;
 use crate::results::tool_result::ToolResult;
 
 /// Answer to a request.

@@ -4,11 +4,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::placement::Placer;
+use super::placement::{Placer, object};
 use super::problems::{
     describe_body_problems, describe_format_mismatch, describe_lenient_problems, describe_problems,
 };
-use super::property_names::object;
 use super::repair::{EmptyArgument, RepairNotes, repair_values, write_integers_plainly};
 use super::validate::{ArgumentVerdict, LenientPlaces, Validator, open_body};
 use crate::call_error::CallError;

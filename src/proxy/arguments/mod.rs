@@ -5,7 +5,6 @@ pub(crate) mod check;
 pub(crate) mod placement;
 mod problem;
 mod problems;
-pub(crate) mod property_names;
 pub(crate) mod repair;
 pub(crate) mod ruled;
 pub(crate) mod validate;

@@ -6,7 +6,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
-use super::property_names::declared_properties;
+use super::placement::declared_properties;
 use super::validate::schema_of;
 use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;

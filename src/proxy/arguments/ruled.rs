@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
+use super::placement::with_wire_names;
 use super::problems::describe_lenient_problems;
-use super::property_names::with_wire_names;
 use super::repair::repair_value;
 use super::validate::{LenientPlaces, compile_alone, compile_schema, open_body, schema_of};
 use crate::call_error::CallError;
 use crate::caller::Caller;
 use crate::json::JsonObject;
-use crate::proxy::client_values::MASK;
 use crate::proxy::request::fixed::is_read_as;
+use crate::proxy::tenants::MASK;
 use crate::spec::Operation;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::rules::{ArgumentTarget, PropertyStep, RuledProperty, ValueSource};

@@ -8,13 +8,12 @@
 //! - If Swagger 2.0 has it as a `collectionFormat`: `collection_style` in
 //!   `spec/operation/swagger2.rs`.
 //! - Its text in `proxy/request/style.rs`. Query pairs and cookies are made by
-//!   `query_pairs` and `cookie` in `proxy/request/parameters.rs`.
+//!   `query_pairs` and `cookie` in `proxy/request/style.rs`.
 //! - A row in `tests/cases/call/parameters.yaml`.
 
 pub(crate) mod body;
 pub(crate) mod closed_paths;
 pub(crate) mod fixed;
-mod parameters;
 pub(crate) mod path_readings;
 #[cfg(test)]
 mod proptests;
@@ -27,8 +26,8 @@ use url::Url;
 
 use self::body::file_argument::FileRoot;
 use self::closed_paths::{AskedPath, PathGuard};
-pub(crate) use self::parameters::header;
-use self::parameters::{cookie, invalid_argument, path_value, query_pairs, whole_query};
+pub(crate) use self::style::header;
+use self::style::{cookie, invalid_argument, path_value, query_pairs, whole_query};
 use self::target::{BaseUrl, PathValue, TargetError};
 use crate::call_error::CallError;
 use crate::credentials::authenticator::{Injected, same_key};

@@ -4,25 +4,34 @@
 //!
 //! Between two requests a call holds no place, turn or connection of the API. The first request is
 //! not sent again, whatever happens here.
+//!
+//! The number of waits is limited: each holds a reply and a timer.
 
 pub(crate) mod handle;
 pub(crate) mod requests;
 pub(crate) mod status;
 pub(crate) mod status_url;
-mod wait;
 
-use std::time::SystemTime;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use self::handle::{Schedule, WaitState};
-use self::requests::{checked_url, location_of};
+use foldhash::HashMap;
+use http::header::LOCATION;
+use parking_lot::Mutex;
+
+use self::handle::{HandleScope, Schedule, WaitState};
+use self::requests::{FoundResult, checked_url, location_of, url_of_state};
 use self::status::{
-    FoundStatus, StatusBody, StatusKind, StatusVerdict, is_possible, recognize, settings,
+    FoundStatus, StatusBody, StatusKind, StatusVerdict, header_url, is_possible, recognize,
+    settings,
 };
 use self::status_url::{UrlRefusal, path_and_query};
-use self::wait::Wait;
+use super::call::ask::Ask;
 use super::call::{Call, Ending};
-use crate::results::Reply;
-use crate::results::remarks::{Progress, WaitRemark};
+use crate::call_error::CallError;
+use crate::caller::{ClientKey, ReportProgress, may_take_place};
+use crate::results::remarks::{Progress, Unfinished, WaitRemark};
+use crate::results::{Reply, status_line};
 
 impl Call<'_> {
     /// Returns true if its operation may be done only after this reply, or keeps such replies from
@@ -133,5 +142,361 @@ impl Call<'_> {
         state.location = location_of(self, reply, &original);
         state.arguments = self.arguments_of_result();
         Ok(state)
+    }
+}
+
+/// Time of a call that is kept for its result.
+const RESERVE: Duration = Duration::from_secs(2);
+/// A sentence about a result that is not requested.
+fn result_not_requested(refusal: UrlRefusal) -> String {
+    format!(
+        "This server does not request the URL of its result: {}.",
+        refusal.describe()
+    )
+}
+
+/// A wait in progress.
+pub(super) struct Wait<'c> {
+    call: &'c Call<'c>,
+    state: WaitState,
+    /// The last reply that says something.
+    latest: Option<Reply>,
+    progress: Progress,
+    /// Failure of the last request, as a sentence.
+    failure: Option<String>,
+    /// Progress that was reported before the wait.
+    reported: u64,
+}
+
+/// Step of a wait.
+enum Step {
+    /// It goes on.
+    Again,
+    /// It ends.
+    End(WaitRemark),
+}
+
+impl<'c> Wait<'c> {
+    pub(super) fn new(
+        call: &'c Call<'c>,
+        state: WaitState,
+        progress: Progress,
+        latest: Option<Reply>,
+    ) -> Self {
+        let reported = call.caller.progress.as_ref().map(ReportProgress::last);
+        Self {
+            call,
+            state,
+            latest,
+            progress,
+            failure: None,
+            reported: reported.unwrap_or_default(),
+        }
+    }
+
+    /// Asks for the status until there is nothing more to wait for.
+    pub(super) async fn run(mut self, is_look: bool) -> Ending {
+        let remark = self.ask_until_done(is_look).await;
+        Ending::Waited(self.latest, remark)
+    }
+
+    async fn ask_until_done(&mut self, is_look: bool) -> WaitRemark {
+        let timeout = self.call.proxy.options.timeout;
+        let end = self.call.started + timeout.saturating_sub(RESERVE);
+        let Some(_place) = WaitingPlace::take(self.call.caller.key()) else {
+            return self.unfinished(Some("Too many calls wait at this server.".to_owned()));
+        };
+        let ending = self
+            .call
+            .caller
+            .waiting
+            .as_ref()
+            .map(|place| place.ending.clone())
+            .unwrap_or_default();
+        let mut is_first = true;
+        loop {
+            let budget = end.saturating_duration_since(Instant::now());
+            let pause = self.state.schedule.left_within(budget, SystemTime::now());
+            let pause = match pause {
+                _ if is_look && is_first => Duration::ZERO,
+                // A result that is there is fetched at once.
+                Ok(pause) if !is_look || pause.is_zero() => pause,
+                _ => {
+                    let failure = self.failure.take();
+                    return self.unfinished(failure);
+                }
+            };
+            is_first = false;
+            self.report();
+            let step = async {
+                tokio::time::sleep(pause).await;
+                self.step().await
+            };
+            let step = tokio::select! {
+                step = step => Some(step),
+                () = ending.cancelled() => None,
+            };
+            match step {
+                None => {
+                    return self.unfinished(Some(
+                        "The wait was interrupted, because this process is about to end."
+                            .to_owned(),
+                    ));
+                }
+                Some(Step::Again) => {}
+                Some(Step::End(remark)) => return remark,
+            }
+        }
+    }
+
+    /// Asks once.
+    async fn step(&mut self) -> Step {
+        let url = url_of_state(self.call, &self.state);
+        let url = match url {
+            Ok(url) => url,
+            Err(refusal) => return Step::End(WaitRemark::NotAsked(refusal.describe())),
+        };
+        let ask = if self.state.is_done {
+            Ask::Result(&url)
+        } else {
+            Ask::Status(&url)
+        };
+        let reply = match self.call.ask(ask).await {
+            Ok(reply) => reply,
+            Err(error) if is_passing(&error) => {
+                self.state.schedule.advance(None, SystemTime::now());
+                self.failure = Some(format!("The last request for its status failed: {error}."));
+                return Step::Again;
+            }
+            Err(error) => {
+                self.state.schedule.advance(None, SystemTime::now());
+                return Step::End(
+                    self.unfinished(Some(format!("Its status could not be asked for: {error}."))),
+                );
+            }
+        };
+        // Of a result, the status code alone is judged.
+        let body = if self.state.is_done {
+            StatusBody::default()
+        } else {
+            self.call.read_status(&reply).await
+        };
+        let verdict = StatusVerdict::of(&reply, &body, settings(&self.call.target.operation));
+        self.failure = None;
+        if verdict == StatusVerdict::Unknown {
+            self.state.schedule.advance(Some(&reply), SystemTime::now());
+            let status = status_line(reply.status);
+            self.failure = Some(format!(
+                "The last request for its status was answered with {status}."
+            ));
+            return Step::Again;
+        }
+        if self.state.is_done {
+            // The reply is the result, whatever it says.
+            self.keep(reply);
+            return self.done(None);
+        }
+        match verdict {
+            StatusVerdict::Refused | StatusVerdict::Unknown => {
+                self.keep(reply);
+                Step::End(WaitRemark::Refused)
+            }
+            StatusVerdict::Running(_) => {
+                self.progress = self.call.progress_of(&reply, &body);
+                self.state.schedule.advance(Some(&reply), SystemTime::now());
+                let newer = header_url(self.state.kind, &reply);
+                let location = location_of(self.call, &reply, &url);
+                self.state.location = location.or(self.state.location.take());
+                self.keep(reply);
+                match newer.map(|newer| self.move_to(&newer, &url)) {
+                    Some(Err(refusal)) => Step::End(WaitRemark::NotAsked(refusal.describe())),
+                    Some(Ok(())) | None => Step::Again,
+                }
+            }
+            StatusVerdict::Failed(word) => {
+                let word = word.map(|word| self.call.without_secrets(&reply, word));
+                self.keep(reply);
+                Step::End(WaitRemark::Failed(self.took(), word))
+            }
+            StatusVerdict::Moved(location) => {
+                // The operator has named an operation, and not where it leads.
+                self.state.kind = StatusKind::Location;
+                match self.move_to(&location, &url) {
+                    Ok(()) => {
+                        self.keep(reply);
+                        self.state.is_done = true;
+                        self.state.schedule.at_once();
+                        Step::Again
+                    }
+                    Err(UrlRefusal::Elsewhere) => {
+                        // The client may request what this server does not.
+                        self.keep_whole(reply);
+                        self.done(Some(result_not_requested(UrlRefusal::Elsewhere)))
+                    }
+                    // Such a redirect says nothing: the reply before it is given.
+                    Err(refusal) => Step::End(WaitRemark::NotAsked(refusal.describe())),
+                }
+            }
+            StatusVerdict::Done => {
+                let result = self.call.result_url(&self.state, &body, &url);
+                self.keep(reply);
+                match result {
+                    FoundResult::Status => self.done(None),
+                    FoundResult::Refused(refusal) => self.done(Some(result_not_requested(refusal))),
+                    FoundResult::Url(kind, url) => {
+                        self.state.is_done = true;
+                        self.state.kind = kind;
+                        self.state.url = path_and_query(&url);
+                        self.state.schedule.at_once();
+                        Step::Again
+                    }
+                }
+            }
+        }
+    }
+
+    /// Continues with another URL of a reply.
+    fn move_to(&mut self, text: &str, from: &url::Url) -> Result<(), UrlRefusal> {
+        let url = checked_url(self.call, text, from, self.state.kind)?;
+        self.state.url = path_and_query(&url);
+        Ok(())
+    }
+
+    /// Ends the wait for an operation that is done; `why_missing` says why its result is missing.
+    fn done(&self, why_missing: Option<String>) -> Step {
+        Step::End(WaitRemark::Done(self.took(), why_missing))
+    }
+
+    fn took(&self) -> Duration {
+        let started = UNIX_EPOCH + Duration::from_secs(self.state.started);
+        SystemTime::now()
+            .duration_since(started)
+            .unwrap_or_default()
+    }
+
+    /// Keeps a reply in place of the one before it, with the redactors of both.
+    fn keep(&mut self, mut reply: Reply) {
+        if reply.status.is_redirection() {
+            // The URL was judged, and is not repeated.
+            reply.headers.remove(LOCATION);
+        }
+        self.keep_whole(reply);
+    }
+
+    /// Keeps a reply and the URL to which it redirects.
+    fn keep_whole(&mut self, mut reply: Reply) {
+        if let Some(latest) = self.latest.take() {
+            reply.keep_redactors(&latest.redactors);
+        }
+        self.latest = Some(reply);
+    }
+
+    fn unfinished(&mut self, why: Option<String>) -> WaitRemark {
+        let now = SystemTime::now();
+        WaitRemark::Unfinished(Unfinished {
+            progress: self.progress.clone(),
+            why,
+            wanted: self.state.schedule.wanted(now),
+            handle: self.handle(now),
+        })
+    }
+
+    /// The end of a sentence that says how to go on, with the handle.
+    ///
+    /// # Errors
+    /// A sentence that says why nothing can go on.
+    fn handle(&mut self, now: SystemTime) -> Result<String, String> {
+        let cannot = || "This server cannot wait for it any longer.".to_owned();
+        let place = self.call.caller.waiting.clone().ok_or_else(cannot)?;
+        let how = place.how.clone()?;
+        let scope = HandleScope {
+            api: place.api.as_deref(),
+            tenant: place.tenant.as_deref(),
+            endpoint: &place.endpoint,
+            caller: self.call.caller,
+        };
+        if self.call.holds_secret(&self.state) {
+            return Err(cannot());
+        }
+        let handle = self.state.seal(scope, now).ok_or_else(cannot)?;
+        Ok(format!("{how} {handle}"))
+    }
+
+    /// Reports the newest state to the client.
+    fn report(&self) {
+        let caller = self.call.caller;
+        if let Some(progress) = &caller.progress {
+            progress.report_step(self.reported, self.progress.percent);
+        }
+        if let Some(report) = caller
+            .waiting
+            .as_ref()
+            .and_then(|place| place.report.as_ref())
+        {
+            let word = self.progress.word.as_deref().unwrap_or("accepted");
+            let percent = self
+                .progress
+                .percent
+                .map(|percent| format!(", {percent} %"))
+                .unwrap_or_default();
+            report(&format!("the operation is not done yet: {word}{percent}"));
+        }
+    }
+}
+
+/// Returns true if an error may be gone in a moment.
+fn is_passing(error: &CallError) -> bool {
+    error.is_of_the_api()
+        || matches!(
+            error,
+            CallError::Busy(_) | CallError::RateLimited(_) | CallError::NoMemory
+        )
+}
+
+/// The most calls of a process that wait.
+const MAX_WAITING: usize = 1024;
+
+static WAITING: LazyLock<Mutex<HashMap<ClientKey, usize>>> = LazyLock::new(Mutex::default);
+
+/// Place of a call that waits; it is free again once this is dropped.
+struct WaitingPlace(ClientKey);
+
+impl WaitingPlace {
+    /// Takes a place; `None` if there is none for this client.
+    pub(crate) fn take(client: ClientKey) -> Option<Self> {
+        let mut waiting = WAITING.lock();
+        let taken = waiting.values().sum();
+        let own = waiting.get(&client).copied().unwrap_or_default();
+        may_take_place(own, taken, MAX_WAITING).then(|| {
+            *waiting.entry(client).or_default() += 1;
+            Self(client)
+        })
+    }
+}
+
+impl Drop for WaitingPlace {
+    fn drop(&mut self) {
+        let mut waiting = WAITING.lock();
+        if let Some(count) = waiting.get_mut(&self.0) {
+            *count -= 1;
+            if *count == 0 {
+                waiting.remove(&self.0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p45_one_client_gets_half_of_the_places_and_places_come_back() {
+        let one = ClientKey::named("waits", b"1");
+        let held: Vec<WaitingPlace> = std::iter::from_fn(|| WaitingPlace::take(one)).collect();
+        assert_eq!(held.len(), MAX_WAITING / 2);
+        assert!(WaitingPlace::take(ClientKey::named("waits", b"2")).is_some());
+        drop(held);
+        assert!(WaitingPlace::take(one).is_some());
     }
 }
