@@ -103,26 +103,40 @@ pub(crate) fn is_plain(text: &[u8]) -> bool {
     {
         return true;
     }
-    let mut rest = text;
-    while let Some(start) = memchr::memchr(b'"', rest) {
-        let Some(string) = rest.get(start..) else {
-            break;
-        };
-        let Some(length) = string_length(string) else {
-            break;
-        };
-        let (Some(quoted), Some(after)) = (string.get(..length), string.get(length..)) else {
-            break;
-        };
-        let is_key = after.trim_ascii_start().first() == Some(&b':');
-        if is_key
-            && serde_json::from_slice::<String>(quoted).is_ok_and(|key| key.starts_with(RESERVED))
-        {
-            return false;
-        }
-        rest = after;
-    }
-    true
+    let is_reserved = |key: &[u8]| {
+        serde_json::from_slice::<String>(key).is_ok_and(|key| key.starts_with(RESERVED))
+    };
+    !strings(text).any(|string| string.is_key && is_reserved(string.quoted))
+}
+
+/// A string of a JSON text, with the text between it and the one before.
+pub(crate) struct JsonString<'t> {
+    /// Offset of the text before the string.
+    pub(crate) at: usize,
+    pub(crate) before: &'t [u8],
+    /// The string with its quotes; empty at the end of the text.
+    pub(crate) quoted: &'t [u8],
+    pub(crate) is_key: bool,
+}
+
+/// Returns the strings of a JSON text, and last the text that has none. Nothing is checked.
+pub(crate) fn strings(text: &[u8]) -> impl Iterator<Item = JsonString<'_>> {
+    let mut next = Some(0);
+    std::iter::from_fn(move || {
+        let at = next?;
+        let rest = text.get(at..)?;
+        let start = memchr::memchr(b'"', rest).unwrap_or(rest.len());
+        let (before, string) = rest.split_at_checked(start)?;
+        let length = string_length(string).unwrap_or(string.len());
+        let (quoted, after) = string.split_at_checked(length)?;
+        next = (length > 0).then_some(at + start + length);
+        Some(JsonString {
+            at,
+            before,
+            quoted,
+            is_key: after.trim_ascii_start().first() == Some(&b':'),
+        })
+    })
 }
 
 /// A JSON number without an exponent, digit for digit: `1e2` is `100`, `1.5E-3` is `0.0015`.

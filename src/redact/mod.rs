@@ -23,7 +23,7 @@ use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-use self::json::{NumberMark, redact_json, redact_value};
+use self::json::{NumberMark, redact_json};
 use self::secrets::{SecretForms, Secrets, TextPlace};
 use crate::json::{JsonObject, is_json};
 use crate::spec::mask::Mask;
@@ -108,11 +108,8 @@ impl Redactor {
 
     /// Returns true if arguments hold a secret.
     pub(crate) fn is_in(&self, arguments: &JsonObject) -> bool {
-        redact_value(
-            &self.secrets,
-            &mut Value::Object(arguments.clone()),
-            NumberMark::Text,
-        )
+        let json = Value::Object(arguments.clone()).to_string();
+        self.clean(json.as_bytes(), NumberMark::Text).is_some()
     }
 
     /// Redacts a log line.

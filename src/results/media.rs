@@ -5,7 +5,7 @@ use bytes::Bytes;
 use memchr::memmem;
 use serde_json::json;
 
-use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
+use super::tool_result::{MediaBlock, MediaBlockKind, ResultForm, ToolResult};
 use super::{Reply, ReplyKind, essence_or_bytes, reply_kind, status_line};
 use crate::call_error::CallError;
 use crate::files::{DeliveredFile, ReceivedFile, URL_LIFETIME};
@@ -150,7 +150,7 @@ pub(super) fn file_result(
     response: &Reply,
     file: &ReceivedFile,
     is_structured: bool,
-    form: TextForm,
+    form: ResultForm,
 ) -> Result<ToolResult, CallError> {
     let media_type = essence_or_bytes(content_type(&response.headers));
     let (described, link) = match file.deliver()? {
@@ -193,7 +193,7 @@ pub(super) fn file_result(
 }
 
 /// The result of a reply that a rule makes a file, if the operator has not made this setting.
-pub(super) fn missing_destination(response: &Reply, setting: &str, form: TextForm) -> ToolResult {
+pub(super) fn missing_destination(response: &Reply, setting: &str, form: ResultForm) -> ToolResult {
     let text = format!(
         "{}: {}, {} bytes; left out, because a rule of this server gives it as a file, for which its operator sets {setting}.",
         status_line(response.status),

@@ -36,9 +36,9 @@ use http::header::{
 use self::records::{Framing, ServerSentEvent, list_records};
 use self::tool_result::ToolResult;
 use crate::files::ReceivedFile;
-use crate::json::is_json;
+use crate::json::{is_json, parse_value};
 use crate::redact::Redactor;
-use crate::redact::json::{NumberMark, redact_value};
+use crate::redact::json::NumberMark;
 use crate::redact::secrets::TextPlace;
 use crate::spec::media_type::{MediaKind, content_type, essence, is_textual};
 use crate::spec::{Operation, media_type};
@@ -296,13 +296,12 @@ impl Redactor {
         if self.secrets.is_empty() {
             return;
         }
-        if let Some(json) = result.json_mut() {
-            self.redact_text(json, numbers);
-        }
         let (texts, meta) = result.texts_mut();
         texts.for_each(|text| self.redact_text(text, numbers));
         for value in meta.values_mut() {
-            redact_value(&self.secrets, value, numbers);
+            if let Some(clean) = self.clean(value.to_string().as_bytes(), numbers) {
+                *value = parse_value(&clean).unwrap_or_default();
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use super::media::{
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
 use super::result_notes::NoteKind;
-use super::tool_result::{MediaBlock, MediaBlockKind, TextForm, ToolResult};
+use super::tool_result::{MediaBlock, MediaBlockKind, ResultForm, ToolResult};
 use super::truncate::{self, Loss};
 use super::{
     Reply, ReplyKind, Stopped, content_type, decode_text, essence_or_bytes, media, operation_label,
@@ -149,10 +149,10 @@ pub fn render_error(operation: &Operation, error: &CallError) -> Box<ToolResult>
 
 impl OutputContract {
     /// Returns the form of a success that is not JSON.
-    pub(crate) fn text_form(self) -> TextForm {
+    pub(crate) fn text_form(self) -> ResultForm {
         match self {
-            Self::None => TextForm::Plain,
-            Self::AnyObject | Self::AsDeclared => TextForm::Structured,
+            Self::None => ResultForm::Plain,
+            Self::AnyObject | Self::AsDeclared => ResultForm::Structured,
         }
     }
 }
@@ -351,7 +351,7 @@ fn structured(
     let mut result = match as_compact_json(text, is_compact && !is_cut, length) {
         Ok(json) => ToolResult::of_compact_json(json, is_wrapped),
         Err((text, reason)) => {
-            let mut result = ToolResult::of_text(text, TextForm::Quoted);
+            let mut result = ToolResult::of_text(text, ResultForm::Quoted);
             result.note(
                 NoteKind::Form,
                 format!("The reply is given as text, because {reason}."),
@@ -365,7 +365,8 @@ fn structured(
         result.losses = losses;
         if rendering.promise == OutputContract::AsDeclared {
             // A client that checks would throw all of it away: an error is not checked.
-            return result.into_cut_error(&lost);
+            result.notes.body_says_cut = true;
+            return result.into_error(&lost);
         }
         result.note(NoteKind::Cut, lost);
     }

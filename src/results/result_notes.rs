@@ -42,11 +42,11 @@ pub(crate) enum NoteKind {
 #[derive(Debug, Default)]
 pub(crate) struct ResultNotes {
     /// A note about the next page is the arguments alone, as JSON; empty if none get it.
-    notes: Vec<(NoteKind, String)>,
+    pub(super) notes: Vec<(NoteKind, String)>,
     /// Tool for another call, if it is not the operation's own.
     call_again: Option<String>,
     /// An error that says by itself what was cut has no note about it.
-    body_says_cut: bool,
+    pub(super) body_says_cut: bool,
     /// Number of the collected page on which the cut is, if the arguments are those of that page.
     cut_page: Option<usize>,
 }
@@ -78,21 +78,11 @@ impl ResultNotes {
         self.add_next_page(NextPage::Arguments(arguments));
     }
 
-    /// Notes that the operation is called through another tool.
+    /// Notes that the operation was called through another tool.
     pub(crate) fn call_through(&mut self, tool: &str, operation: &str) {
         self.call_again = Some(format!(
             "call `{tool}` with operation `{operation}`, the same arguments and"
         ));
-    }
-
-    /// Records that the body says what was cut from it.
-    pub(crate) fn body_says_what_was_cut(&mut self) {
-        self.body_says_cut = true;
-    }
-
-    /// All texts, to be redacted.
-    pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        self.notes.iter_mut().map(|(_, text)| text)
     }
 
     /// The notes as they are shown: each whole or left out, in the order of their kinds.

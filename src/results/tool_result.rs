@@ -15,7 +15,9 @@ use crate::observe::metrics::labels::CallOutcome;
 /// The result of a call.
 #[derive(Debug, Default)]
 pub struct ToolResult {
-    body: ResultBody,
+    /// Its content, without notes.
+    text: String,
+    form: ResultForm,
     pub(crate) notes: ResultNotes,
     media: Vec<MediaBlock>,
     is_error: bool,
@@ -28,26 +30,20 @@ pub struct ToolResult {
     pub(crate) challenge: Option<SignInChallenge>,
 }
 
-/// Content of a result, without notes.
-#[derive(Debug)]
-enum ResultBody {
-    /// Compact JSON, as `serde_json` writes it. Anything but an object is wrapped as `result`, as
-    /// is an object if the output schema says so.
-    Json { text: String, is_wrapped: bool },
-    /// Other content.
-    Text { text: String, form: TextForm },
-}
-
-/// The structured content of a result that is not JSON.
+/// The structured content of a result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum TextForm {
-    /// No structured content.
+pub(crate) enum ResultForm {
+    /// Of text: none.
     #[default]
     Plain,
     /// The text as `result`, because the tool has an output schema.
     Structured,
     /// The text as `result`, and both forms are that object.
     Quoted,
+    /// Of compact JSON, as `serde_json` writes it: the object itself.
+    Object,
+    /// The JSON as `result`: it is no object, or the output schema says so.
+    Wrapped,
 }
 
 /// A part of a result that is not text (MCP, tools, "Tool Result").
@@ -76,31 +72,23 @@ pub(crate) enum MediaBlockKind {
     },
 }
 
-impl Default for ResultBody {
-    fn default() -> Self {
-        Self::Text {
-            text: String::new(),
-            form: TextForm::Plain,
-        }
-    }
-}
-
 impl ToolResult {
     /// A success that is JSON. `json` must be what `serde_json` would write. `is_wrapped` says that
     /// an object is wrapped too.
     pub(crate) fn of_compact_json(text: String, is_wrapped: bool) -> Self {
-        let is_wrapped = is_wrapped || !text.starts_with('{');
-        Self {
-            body: ResultBody::Json { text, is_wrapped },
-            ..Self::default()
-        }
+        let form = if is_wrapped || !text.starts_with('{') {
+            ResultForm::Wrapped
+        } else {
+            ResultForm::Object
+        };
+        Self::of_text(text, form)
     }
 
-    /// A success that is text.
-    pub(crate) fn of_text(text: impl Into<String>, form: TextForm) -> Self {
-        let text = text.into();
+    /// A success of that form.
+    pub(crate) fn of_text(text: impl Into<String>, form: ResultForm) -> Self {
         Self {
-            body: ResultBody::Text { text, form },
+            text: text.into(),
+            form,
             ..Self::default()
         }
     }
@@ -109,7 +97,7 @@ impl ToolResult {
     pub(crate) fn error(text: impl Into<String>) -> Self {
         Self {
             is_error: true,
-            ..Self::of_text(text, TextForm::Plain)
+            ..Self::of_text(text, ResultForm::Plain)
         }
     }
 
@@ -147,38 +135,20 @@ impl ToolResult {
         self.notes.add(kind, text.into());
     }
 
-    /// Notes that the call was made by another tool: its name, which notes show, and that of the
-    /// operation.
-    pub(crate) fn note_called_through(&mut self, tool: &str, operation: &str) {
-        self.notes.call_through(tool, operation);
-    }
-
     /// Adds an entry to `_meta`.
     pub(crate) fn insert_meta(&mut self, key: &str, value: Value) {
         self.meta.insert(key.to_owned(), value);
     }
 
-    /// Makes it an error that begins with what was cut from it.
-    pub(crate) fn into_cut_error(mut self, losses: &str) -> Self {
-        self.notes.body_says_what_was_cut();
-        self.into_error(losses)
-    }
-
     /// Makes it an error that begins with a sentence. Clients do not check the content of errors.
     pub(crate) fn into_error(self, sentence: &str) -> Self {
-        let text = match self.body {
-            ResultBody::Json { text, .. } | ResultBody::Text { text, .. } => text,
-        };
-        let text = if text.is_empty() {
-            sentence.to_owned()
-        } else {
-            format!("{sentence}\n\n{text}")
+        let text = match self.text.as_str() {
+            "" => sentence.to_owned(),
+            text => format!("{sentence}\n\n{text}"),
         };
         Self {
-            body: ResultBody::Text {
-                text,
-                form: TextForm::Plain,
-            },
+            text,
+            form: ResultForm::Plain,
             is_error: true,
             ..self
         }
@@ -186,20 +156,13 @@ impl ToolResult {
 
     /// The JSON of the reply, if it is given as JSON.
     pub(crate) fn json(&self) -> Option<&str> {
-        match &self.body {
-            ResultBody::Json { text, .. } => Some(text),
-            ResultBody::Text { .. } => None,
-        }
+        matches!(self.form, ResultForm::Object | ResultForm::Wrapped).then_some(&self.text)
     }
 
     /// The embedded resources of the result.
     pub(crate) fn blob_uris(&mut self) -> impl Iterator<Item = &mut String> {
-        self.media
-            .iter_mut()
-            .filter_map(|block| match &mut block.kind {
-                MediaBlockKind::Blob { uri } => Some(uri),
-                MediaBlockKind::Image | MediaBlockKind::Audio | MediaBlockKind::Link { .. } => None,
-            })
+        let kinds = self.media.iter_mut().map(|block| &mut block.kind);
+        kinds.filter_map(MediaBlockKind::blob_uri)
     }
 
     /// Removes links, for clients that do not know them.
@@ -208,31 +171,15 @@ impl ToolResult {
             .retain(|block| !matches!(block.kind, MediaBlockKind::Link { .. }));
     }
 
-    /// [`ToolResult::json`], to be redacted.
-    pub(crate) fn json_mut(&mut self) -> Option<&mut String> {
-        match &mut self.body {
-            ResultBody::Json { text, .. } => Some(text),
-            ResultBody::Text { .. } => None,
-        }
-    }
-
-    /// All other texts of the result, and the entries of `_meta`.
+    /// All texts of the result, to be redacted, and the entries of `_meta`.
     pub(crate) fn texts_mut(&mut self) -> (impl Iterator<Item = &mut String>, &mut JsonObject) {
-        let text = match &mut self.body {
-            ResultBody::Json { .. } => None,
-            ResultBody::Text { text, .. } => Some(text),
-        };
         let media = self.media.iter_mut().flat_map(|block| {
-            let uri = match &mut block.kind {
-                MediaBlockKind::Blob { uri } => Some(uri),
-                MediaBlockKind::Image | MediaBlockKind::Audio | MediaBlockKind::Link { .. } => None,
-            };
-            uri.into_iter().chain([&mut block.media_type])
+            let uri = block.kind.blob_uri().into_iter();
+            uri.chain([&mut block.media_type])
         });
-        (
-            text.into_iter().chain(self.notes.texts_mut()).chain(media),
-            &mut self.meta,
-        )
+        let notes = self.notes.notes.iter_mut().map(|(_, text)| text);
+        let texts = std::iter::once(&mut self.text).chain(notes).chain(media);
+        (texts, &mut self.meta)
     }
 
     /// The notes, as clients get them.
@@ -246,7 +193,7 @@ impl ToolResult {
     pub fn text(&self) -> Cow<'_, str> {
         let notes = self.notes.shown();
         let json = self.structured_text(&notes).filter(|_| self.is_json());
-        json.unwrap_or_else(|| with_lines(self.body_text(), &notes))
+        json.unwrap_or_else(|| with_lines(&self.text, &notes))
     }
 
     /// The structured content.
@@ -262,38 +209,24 @@ impl ToolResult {
 
     /// Returns its content, without notes.
     pub(crate) fn body_text(&self) -> &str {
-        match &self.body {
-            ResultBody::Json { text, .. } | ResultBody::Text { text, .. } => text,
-        }
+        &self.text
     }
 
     /// Returns true if the text block is the structured content.
     fn is_json(&self) -> bool {
-        !matches!(
-            self.body,
-            ResultBody::Text {
-                form: TextForm::Plain | TextForm::Structured,
-                ..
-            }
-        )
+        !matches!(self.form, ResultForm::Plain | ResultForm::Structured)
     }
 
     /// The structured content as JSON.
     fn structured_text(&self, notes: &[String]) -> Option<Cow<'_, str>> {
-        match &self.body {
-            ResultBody::Json {
-                text,
-                is_wrapped: false,
-            } => Some(with_member(text, notes)),
-            ResultBody::Json {
-                text,
-                is_wrapped: true,
-            } => Some(wrapped(text, notes).into()),
-            ResultBody::Text {
-                form: TextForm::Plain,
-                ..
-            } => None,
-            ResultBody::Text { text, .. } => Some(wrapped(&quoted(text), notes).into()),
+        let text = &self.text;
+        match self.form {
+            ResultForm::Plain => None,
+            ResultForm::Object => Some(with_member(text, notes)),
+            ResultForm::Wrapped => Some(wrapped(text, notes).into()),
+            ResultForm::Structured | ResultForm::Quoted => {
+                Some(wrapped(&quoted(text), notes).into())
+            }
         }
     }
 
@@ -309,7 +242,7 @@ impl ToolResult {
     pub(crate) fn estimated_bytes(&self) -> usize {
         let media: usize = self.media.iter().map(|block| block.data.len() + 128).sum();
         // A text that is JSON is written twice, and once of that with escapes.
-        self.body_text().len() * 5 / 2 + media
+        self.text.len() * 5 / 2 + media
     }
 
     /// Writes it as JSON (MCP, `CallToolResult`); with `resultType` for clients of 2026-07-28
@@ -325,7 +258,7 @@ impl ToolResult {
         out.extend_from_slice(b"\"content\":[{\"type\":\"text\",\"text\":");
         match structured.as_deref().filter(|_| self.is_json()) {
             Some(json) => json::write_string(json, out),
-            None => json::write_string(&with_lines(self.body_text(), &notes), out),
+            None => json::write_string(&with_lines(&self.text, &notes), out),
         }
         out.push(b'}');
         for block in &self.media {
@@ -357,6 +290,15 @@ impl ToolResult {
             out.push(b'}');
         }
         out.push(b'}');
+    }
+}
+
+impl MediaBlockKind {
+    fn blob_uri(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Blob { uri } => Some(uri),
+            Self::Image | Self::Audio | Self::Link { .. } => None,
+        }
     }
 }
 
@@ -514,13 +456,13 @@ mod tests {
         );
         let structured = |form| noted(ToolResult::of_text("a\nb\n", form));
         assert_eq!(
-            structured(TextForm::Structured),
+            structured(ResultForm::Structured),
             (
                 "a\nb\n\nCut \"here\".".into(),
                 Some(json!({"result": "a\nb\n", "_notes": ["Cut \"here\"."]}))
             )
         );
-        let (text, content) = structured(TextForm::Quoted);
+        let (text, content) = structured(ResultForm::Quoted);
         assert_eq!(text, r#"{"result":"a\nb\n","_notes":["Cut \"here\"."]}"#);
         assert_eq!(content, Some(json::parse_text(&text).unwrap()));
     }
@@ -528,7 +470,7 @@ mod tests {
     #[test]
     fn meta_and_what_is_not_text_are_written_as_mcp_has_them() {
         let mut result =
-            ToolResult::of_text("image/png, 2 bytes", TextForm::Plain).with_media(vec![
+            ToolResult::of_text("image/png, 2 bytes", ResultForm::Plain).with_media(vec![
                 MediaBlock {
                     kind: MediaBlockKind::Image,
                     media_type: "image/png".into(),

@@ -317,7 +317,7 @@ impl OperationCall {
         if let Some((_, meta_tool)) = &self.meta_tool {
             let tool = &self.offered().name;
             tracing::debug!(%tool, meta_tool, "called through a meta-tool");
-            result.note_called_through(meta_tool, tool);
+            result.notes.call_through(meta_tool, tool);
         }
         for remark in self.remarks.drain(..) {
             result.note(NoteKind::Repair, remark);

@@ -11,7 +11,7 @@ use http::{Method, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::json::string_length;
+use crate::json::strings;
 use crate::results::remarks::Progress;
 use crate::results::{Reply, strip_bom};
 use crate::spec::node::Node;
@@ -436,24 +436,19 @@ fn places(settings: Option<&WaitSettings>) -> impl Iterator<Item = &str> {
 /// JSON whose end is missing, cut after the last value that is whole and closed there.
 fn closed(text: &str) -> String {
     let (mut open, mut whole) = (Vec::new(), (0, 0));
-    let mut at = 0;
-    while let Some(rest) = text.as_bytes().get(at..) {
-        match rest.first() {
-            None => break,
-            Some(b'"') => match string_length(rest) {
-                Some(length) => at += length - 1,
-                None => break,
-            },
-            Some(b'{') => open.push('}'),
-            Some(b'[') => open.push(']'),
-            Some(b'}' | b']') => {
-                open.pop();
-                whole = (at + 1, open.len());
+    for string in strings(text.as_bytes()) {
+        for (at, byte) in (string.at..).zip(string.before) {
+            match byte {
+                b'{' => open.push('}'),
+                b'[' => open.push(']'),
+                b'}' | b']' => {
+                    open.pop();
+                    whole = (at + 1, open.len());
+                }
+                b',' => whole = (at, open.len()),
+                _ => {}
             }
-            Some(b',') => whole = (at, open.len()),
-            Some(_) => {}
         }
-        at += 1;
     }
     let (end, depth) = whole;
     let mut closed = text.get(..end).unwrap_or_default().to_owned();
