@@ -25,13 +25,13 @@ pub(crate) const MAX_ERROR_BYTES: usize = 16 << 10;
 const MAX_TREE_BYTES: usize = 64 << 10;
 
 /// Facts about a call besides its reply.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KnownOfCall<'a> {
     /// Advice if the API refuses the call.
     pub(crate) advice: Option<&'a Advice>,
-    /// The document.
+    /// The document, which says which members of a reply matter most.
     pub(crate) document: Option<&'a Document>,
-    /// The arguments.
+    /// The arguments, which are named if a 404 has no body.
     pub(crate) arguments: Option<&'a json::JsonObject>,
 }
 

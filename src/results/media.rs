@@ -17,6 +17,15 @@ pub(super) const MAX_BLOB_BYTES: usize = 4 << 20;
 /// Approximate number of bytes of the description of a file.
 pub(super) const MAX_LINE_BYTES: usize = 150;
 
+/// Returns the number of bytes that a result may have, of a setting in which 0 is no limit.
+pub(super) fn room_of(max_bytes: usize) -> usize {
+    if max_bytes == 0 {
+        usize::MAX
+    } else {
+        max_bytes
+    }
+}
+
 /// Returns the number of bytes for parts that are not text, of which half is for texts that need
 /// it.
 pub(super) fn media_room(room: usize, text_bytes: usize) -> usize {
@@ -31,16 +40,12 @@ pub(super) fn max_blob_bytes(media_room: usize) -> usize {
 /// Returns the number of bytes that a reply of this kind may have to be embedded in a result of
 /// `max_bytes`; `None` if it is text.
 pub(crate) fn max_embedded_bytes(kind: &ReplyKind, max_bytes: usize) -> Option<usize> {
-    let room = if max_bytes == 0 {
-        usize::MAX
-    } else {
-        max_bytes
-    };
     match kind {
         ReplyKind::Json | ReplyKind::Text | ReplyKind::Multipart => None,
         ReplyKind::Image => Some(MAX_BLOB_BYTES),
         ReplyKind::Audio | ReplyKind::Blob => {
-            Some(max_blob_bytes(media_room(room, MAX_LINE_BYTES)))
+            let room = media_room(room_of(max_bytes), MAX_LINE_BYTES);
+            Some(max_blob_bytes(room))
         }
     }
 }

@@ -1,48 +1,30 @@
 //! The next page by numbers: a reply that says which page it is, or that there is more, and names
 //! no next page itself.
 
+use std::str::FromStr;
+
 use crate::json::JsonObject;
-use crate::spec::node::{Node, Object};
+use crate::spec::node::Object;
 use crate::spec::paging::{normalized_name, page_size_parameter, query_parameter};
 use crate::spec::{Operation, Parameter};
+use crate::text::is_word;
 
 /// Parameters with the number of a page, and members that have that of this page, in names without
 /// case and punctuation.
-const PAGES: [&str; 6] = [
-    "page",
-    "currentpage",
-    "pagenumber",
-    "pageno",
-    "pagenum",
-    "pageindex",
-];
+const PAGES: &str = "page currentpage pagenumber pageno pagenum pageindex";
 /// Parameters with the number of items to skip, and members that have it.
-const OFFSETS: [&str; 3] = ["offset", "skip", "startat"];
+const OFFSETS: &str = "offset skip startat";
 /// Members with the number of pages.
-const PAGE_COUNTS: [&str; 6] = [
-    "totalpages",
-    "pages",
-    "pagecount",
-    "pagestotal",
-    "numpages",
-    "lastpage",
-];
+const PAGE_COUNTS: &str = "totalpages pages pagecount pagestotal numpages lastpage";
 /// Members with the number of items on all pages.
-const TOTALS: [&str; 7] = [
-    "total",
-    "totalcount",
-    "totalitems",
-    "totalresults",
-    "totalelements",
-    "totalrecords",
-    "totalhits",
-];
+const TOTALS: &str =
+    "total totalcount totalitems totalresults totalelements totalrecords totalhits";
 /// Members with the number of items of a page.
-const SIZES: [&str; 5] = ["perpage", "pagesize", "itemsperpage", "size", "limit"];
+const SIZES: &str = "perpage pagesize itemsperpage size limit";
 /// Members that are true if there is more.
-const MORE: [&str; 4] = ["hasmore", "hasnext", "hasnextpage", "hasmorepages"];
+const MORE: &str = "hasmore hasnext hasnextpage hasmorepages";
 /// Members that are true on the last page.
-const LAST: [&str; 3] = ["last", "islast", "islastpage"];
+const LAST: &str = "last islast islastpage";
 
 /// A reply that may be one of several pages.
 pub(super) struct NumberedPage<'p, 'd> {
@@ -73,33 +55,33 @@ impl<'p> NumberedPage<'p, '_> {
             None => first(parameter),
         };
         let flag = self.says_more();
-        let total = self.number(&TOTALS);
-        let parameter = |names: &[&str]| {
+        let total = self.number(TOTALS);
+        let parameter = |names: &str| {
             names
-                .iter()
+                .split(' ')
                 .find_map(|name| query_parameter(self.operation, name))
         };
-        if let Some(parameter) = parameter(&PAGES) {
-            let count = self.number(&PAGE_COUNTS);
-            let spring = || self.number(&["number"]).filter(|_| count.is_some());
+        if let Some(parameter) = parameter(PAGES) {
+            let count = self.number(PAGE_COUNTS);
+            let spring = || self.number("number").filter(|_| count.is_some());
             let page = self
-                .number(&PAGES)
+                .number(PAGES)
                 .or_else(spring)
                 .or_else(|| given(parameter))?;
             let is_from_zero = page == 0 || first(parameter) == Some(0);
             let done = page.checked_add(u64::from(is_from_zero))?;
             let by_total = || {
                 let size = self
-                    .number(&SIZES)
+                    .number(SIZES)
                     .or_else(|| given(page_size_parameter(self.operation)?))?;
                 Some(done.checked_mul(size)? < total?)
             };
             let has_more = flag.or_else(|| Some(done < count?)).or_else(by_total)?;
             return has_more.then_some((parameter, page.checked_add(1)?));
         }
-        let parameter = parameter(&OFFSETS)?;
+        let parameter = parameter(OFFSETS)?;
         let offset = self
-            .number(&OFFSETS)
+            .number(OFFSETS)
             .or_else(|| given(parameter))
             .unwrap_or_default();
         let end = offset.checked_add(items?)?;
@@ -109,24 +91,23 @@ impl<'p> NumberedPage<'p, '_> {
 
     /// What a member says about whether there is more.
     pub(super) fn says_more(&self) -> Option<bool> {
-        self.flag(&MORE).or_else(|| Some(!self.flag(&LAST)?))
+        self.flag(MORE).or_else(|| Some(!self.flag(LAST)?))
     }
 
-    fn members(&self, names: &[&str]) -> impl Iterator<Item = Node<'_>> {
+    /// What the first member of one of these names has that can be read.
+    fn read<T: FromStr>(&self, names: &str) -> Option<T> {
         let members = self.objects.iter().flat_map(|object| object.iter());
         members
-            .filter(|(name, _)| names.contains(&normalized_name(name).as_str()))
-            .map(|(_, node)| node)
+            .filter(|(name, _)| is_word(names, &normalized_name(name)))
+            .find_map(|(_, node)| node.text().trim().parse().ok())
     }
 
-    fn number(&self, names: &[&str]) -> Option<u64> {
-        self.members(names)
-            .find_map(|node| node.text().trim().parse().ok())
+    fn number(&self, names: &str) -> Option<u64> {
+        self.read(names)
     }
 
-    fn flag(&self, names: &[&str]) -> Option<bool> {
-        self.members(names)
-            .find_map(|node| node.text().trim().parse().ok())
+    fn flag(&self, names: &str) -> Option<bool> {
+        self.read(names)
     }
 
     /// The number of items of the longest list of the reply.

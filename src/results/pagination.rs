@@ -14,39 +14,28 @@ use crate::spec::node::{Node, Object};
 use crate::spec::operation::parameter::{Serialization, Style};
 use crate::spec::paging::{normalized_name, query_parameter};
 use crate::spec::{Document, Location, Operation, Parameter};
+use crate::text::is_word;
 
 /// Fields that hold a value for the next call, and the arguments that take it, in names without
 /// case and punctuation.
-const CURSORS: [(&str, &[&str]); 13] = [
-    (
-        "nextcursor",
-        &["cursor", "nextcursor", "after", "startingafter"],
-    ),
-    ("nextpagetoken", &["pagetoken", "nextpagetoken", "token"]),
-    ("nexttoken", &["nexttoken", "token", "pagetoken"]),
-    ("continuationtoken", &["continuationtoken", "token"]),
-    ("continuation", &["continuation", "continuationtoken"]),
-    ("continue", &["continue"]),
-    ("endcursor", &["after", "cursor"]),
-    ("nextmarker", &["marker", "nextmarker"]),
-    ("nextoffset", &["offset"]),
-    ("nextpage", &["page", "pagenumber"]),
-    ("after", &["after"]),
-    ("next", &["cursor", "next", "page", "after", "pagetoken"]),
-    ("cursor", &["cursor"]),
+const CURSORS: [(&str, &str); 13] = [
+    ("nextcursor", "cursor nextcursor after startingafter"),
+    ("nextpagetoken", "pagetoken nextpagetoken token"),
+    ("nexttoken", "nexttoken token pagetoken"),
+    ("continuationtoken", "continuationtoken token"),
+    ("continuation", "continuation continuationtoken"),
+    ("continue", "continue"),
+    ("endcursor", "after cursor"),
+    ("nextmarker", "marker nextmarker"),
+    ("nextoffset", "offset"),
+    ("nextpage", "page pagenumber"),
+    ("after", "after"),
+    ("next", "cursor next page after pagetoken"),
+    ("cursor", "cursor"),
 ];
 /// Objects that contain such fields.
-const AROUND: [&str; 9] = [
-    "meta",
-    "metadata",
-    "pagination",
-    "paging",
-    "pageinfo",
-    "responsemetadata",
-    "links",
-    "cursors",
-    "page",
-];
+const AROUND: &str = "meta metadata pagination paging pageinfo responsemetadata links cursors page";
+
 /// The next page of a reply.
 #[derive(Clone, PartialEq)]
 pub(crate) enum NextPage {
@@ -106,7 +95,7 @@ pub(crate) fn declared_count(response: &Reply) -> Option<(String, u64)> {
         .map(Node::new)
         .and_then(Node::object)
         .unwrap_or_default();
-    let is_around = |name: &str| AROUND.contains(&normalized_name(name).as_str());
+    let is_around = |name: &str| is_word(AROUND, &normalized_name(name));
     let around = root.iter().filter(|(name, _)| is_around(name));
     let around = around.filter_map(|(name, node)| Some((format!("{name}/"), node.object()?)));
     let objects: Vec<(String, Object<'_>)> = std::iter::once((String::new(), root.clone()))
@@ -332,13 +321,12 @@ impl<'c> PageCall<'c> {
 
     fn of_object(self, object: &Object<'_>) -> Option<NextPage> {
         let around = objects_around(object);
-        let after_last = |names: &[&str]| {
-            let parameter = names
-                .iter()
-                .find_map(|name| query_parameter(self.operation, name))?;
-            Some(self.of_value(parameter, last_id(object)?))
+        let parameter_of = |names: &str| {
+            let mut names = names.split(' ');
+            names.find_map(|name| query_parameter(self.operation, name))
         };
-        if let Some(found) = after_last(&["startingafter"]) {
+        let after_last = |names| Some(self.of_value(parameter_of(names)?, last_id(object)?));
+        if let Some(found) = after_last("startingafter") {
             return Some(found);
         }
         let mut unreachable = None;
@@ -368,10 +356,7 @@ impl<'c> PageCall<'c> {
                 {
                     Some(url) if url.contains('?') => self.of_url(url),
                     Some(_) => continue,
-                    None => match parameters
-                        .iter()
-                        .find_map(|name| query_parameter(self.operation, name))
-                    {
+                    None => match parameter_of(parameters) {
                         Some(parameter) => self.of_value(parameter, value),
                         None => continue,
                     },
@@ -391,7 +376,7 @@ impl<'c> PageCall<'c> {
         };
         let by_link = link.or_else(href).map(|url| self.of_url(&url));
         by_link
-            .or_else(|| after_last(&["afterid", "after"]))
+            .or_else(|| after_last("afterid after"))
             .or(unreachable)
     }
 
@@ -427,7 +412,7 @@ fn objects_around<'a>(object: &Object<'a>) -> Vec<Object<'a>> {
     let inside = |object: &Object<'a>| -> Vec<Object<'a>> {
         let named = object
             .iter()
-            .filter(|(key, _)| AROUND.contains(&normalized_name(key).as_str()));
+            .filter(|(key, _)| is_word(AROUND, &normalized_name(key)));
         named.filter_map(|(_, node)| node.object()).collect()
     };
     let mut around = inside(object);

@@ -12,7 +12,7 @@ use super::compact_json::compact_json;
 use super::failure::{self, KnownOfCall};
 use super::media::{
     MAX_BLOB_BYTES, MAX_LINE_BYTES, ReplyPart, file_result, max_blob_bytes, media_kind, media_room,
-    missing_destination,
+    missing_destination, room_of,
 };
 use super::records::{self, Framing};
 use super::reply_headers::{HeaderReport, ShownHeaders};
@@ -24,9 +24,7 @@ use super::{
     reply_kind, status_line, strip_bom,
 };
 use crate::call_error::CallError;
-use crate::credentials::resolve::Advice;
 use crate::files::FileDelivery;
-use crate::json::JsonObject;
 use crate::spec::operation::response::{reply_properties, successes};
 use crate::spec::paging::page_size_argument;
 use crate::spec::{Document, MediaKind, Operation, media_type};
@@ -63,16 +61,11 @@ pub struct Rendering<'a> {
     pub is_file: bool,
     /// The client's name, if it shows no images to the model.
     pub hides_images: Option<&'static str>,
-    /// Advice if the API refuses the call.
-    pub advice: Option<&'a Advice>,
-    /// The document, which says which members of a reply matter most.
-    pub document: Option<&'a Document>,
+    pub(crate) known: KnownOfCall<'a>,
     /// The argument that filters the reply, if there is one.
     pub filter: Option<&'a str>,
     /// Key of the argument that collected the pages of this reply, if there are several.
     pub pages_key: Option<&'a str>,
-    /// The arguments of the call, which are named if a 404 has no body.
-    pub arguments: Option<&'a JsonObject>,
     /// Headers that are shown.
     pub headers: ShownHeaders<'a>,
 }
@@ -95,13 +88,8 @@ pub fn render_reply(
 fn render_body(operation: &Operation, response: &Reply, rendering: Rendering<'_>) -> ToolResult {
     let status = response.status;
     if !status.is_success() {
-        let known = KnownOfCall {
-            advice: rendering.advice,
-            document: rendering.document,
-            arguments: rendering.arguments,
-        };
         let (text, losses) =
-            failure::describe_failure(operation, response, known, error_room(rendering));
+            failure::describe_failure(operation, response, rendering.known, error_room(rendering));
         return error_result(text, operation, &losses);
     }
     let result = success(operation, response, rendering);
@@ -119,10 +107,7 @@ fn render_body(operation: &Operation, response: &Reply, rendering: Rendering<'_>
 
 /// Returns the number of bytes of an error's body that are shown.
 fn error_room(rendering: Rendering<'_>) -> usize {
-    match rendering.max_bytes {
-        0 => failure::MAX_ERROR_BYTES,
-        most => failure::MAX_ERROR_BYTES.min(most),
-    }
+    failure::MAX_ERROR_BYTES.min(room_of(rendering.max_bytes))
 }
 
 fn error_result(text: String, operation: &Operation, losses: &[Loss]) -> ToolResult {
@@ -193,11 +178,7 @@ fn success(operation: &Operation, response: &Reply, rendering: Rendering<'_>) ->
         }
         _ => vec![whole(content_type)],
     };
-    let mut room = if rendering.max_bytes == 0 {
-        usize::MAX
-    } else {
-        rendering.max_bytes
-    };
+    let mut room = room_of(rendering.max_bytes);
     // A part of a reply never becomes a file.
     let delivery = rendering.delivery.filter(|_| parts.len() == 1);
     let (text, media) = parts_in_room(
@@ -210,7 +191,7 @@ fn success(operation: &Operation, response: &Reply, rendering: Rendering<'_>) ->
     );
     let (kept, loss) = truncate::truncate_text(&text, room);
     let mut result = ToolResult::of_text(kept, rendering.promise.text_form()).with_media(media);
-    if is_unexpected_page(operation, content_type, rendering.document) {
+    if is_unexpected_page(operation, content_type, rendering.known.document) {
         let note = "The reply is an HTML page, and the document declares JSON: it may be that of a login or of a proxy.";
         result.note(NoteKind::Form, note.to_owned());
     }
@@ -295,7 +276,7 @@ fn json_result(operation: &Operation, response: &Reply, rendering: Rendering<'_>
     if let Some(json) = compact_json(body) {
         return structured(operation, json, true, rendering);
     }
-    let is_cut = rendering.max_bytes > 0 && body.len() > rendering.max_bytes;
+    let is_cut = body.len() > room_of(rendering.max_bytes);
     let parsed: Result<Value, _> =
         if (is_cut || body.len() > MAX_TREE_BYTES) && spec_json::is_plain(body) {
             Err(None)
@@ -337,10 +318,11 @@ fn structured(
     rendering: Rendering<'_>,
 ) -> ToolResult {
     let length = json.len();
-    let is_cut = rendering.max_bytes > 0 && length > rendering.max_bytes;
+    let is_cut = length > room_of(rendering.max_bytes);
     let is_wrapped = rendering.promise == OutputContract::AsDeclared;
     let (text, losses) = if is_cut {
         let first = rendering
+            .known
             .document
             .map(|document| reply_properties(document, operation))
             .unwrap_or_default();

@@ -18,6 +18,7 @@ use serde_json::Value;
 use url::{Position, Url};
 
 use super::Reply;
+use super::media::room_of;
 use super::result_notes::NoteKind;
 use super::tool_result::ToolResult;
 use crate::caller::client_grant::{NamedTool, ShownTools};
@@ -79,15 +80,7 @@ const IN_HEADLINE: [HeaderName; 7] = [
 ];
 /// Declared headers whose names hold one of these words have the begin of the next page, or the
 /// number of items.
-const PAGE_WORDS: [&str; 7] = [
-    "cursor",
-    "nextpage",
-    "nexttoken",
-    "pagetoken",
-    "continuation",
-    "total",
-    "count",
-];
+const PAGE_WORDS: &str = "cursor nextpage nexttoken pagetoken continuation total count";
 
 /// The tools of the same path to which an `ETag` may be given as `If-Match`.
 #[derive(Clone, PartialEq, Eq)]
@@ -170,7 +163,7 @@ impl<'a> ShownHeaders<'a> {
             .iter()
             .find(|declared| declared.name == *name)?;
         let word = normalized_name(name.as_str());
-        let is_useful = !has_body || PAGE_WORDS.iter().any(|known| word.contains(known));
+        let is_useful = !has_body || PAGE_WORDS.split(' ').any(|known| word.contains(known));
         Some(if is_useful {
             Told::InText(&declared.shown)
         } else {
@@ -303,11 +296,7 @@ impl HeaderReport {
         // If there is no room for all, the headers of the text come first.
         found.sort_by_key(|(_, told)| matches!(told, Told::InMeta));
         let mut report = Self::default();
-        let mut room = if max_bytes == 0 {
-            usize::MAX
-        } else {
-            max_bytes / MAX_SHARE
-        };
+        let mut room = room_of(max_bytes) / MAX_SHARE;
         let (mut declared, mut left_out) = (Vec::new(), 0);
         for (name, told) in found {
             let value = header_text(headers, name);

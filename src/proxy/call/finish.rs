@@ -134,11 +134,13 @@ impl Call<'_> {
             hides_images: options.hides_images,
             delivery: Some(&options.delivery),
             is_file: rule.is_some_and(|rule| rule.file == Some(true)),
-            advice: self.credential.advice.as_ref(),
-            document: Some(&self.proxy.document),
+            known: KnownOfCall {
+                advice: self.credential.advice.as_ref(),
+                document: Some(&self.proxy.document),
+                arguments: Some(&self.arguments),
+            },
             filter: filter_key.as_deref(),
             pages_key: pages_key.as_deref(),
-            arguments: Some(&self.arguments),
             headers: ShownHeaders {
                 declared: self.target.declared_headers(&self.proxy.document),
                 etag_advice: etag_advice.as_ref(),
@@ -387,8 +389,7 @@ impl Call<'_> {
         }
         let known = KnownOfCall {
             advice: self.credential.advice.as_ref(),
-            document: None,
-            arguments: None,
+            ..KnownOfCall::default()
         };
         describe_failure(operation, &response, known, MAX_BYTES).0
     }

@@ -19,7 +19,7 @@ use crate::spec::operation::rules::{
     FieldValues, NamedRead, ResultPlace, StatusPlace, WaitRule, WaitSettings,
 };
 use crate::spec::{Operation, pointer};
-use crate::text;
+use crate::text::{self, is_word};
 
 /// Headers whose URL is a resource of its own for the status, before `Location` (Azure REST API
 /// guidelines, long-running operations).
@@ -162,27 +162,9 @@ fn text(response: &Reply, name: &HeaderName) -> Option<String> {
 }
 
 /// Words for an operation that is done, in the form of [`folded`].
-const DONE: [&str; 7] = [
-    "succeeded",
-    "success",
-    "completed",
-    "complete",
-    "done",
-    "finished",
-    "ready",
-];
+const DONE: &str = "succeeded success completed complete done finished ready";
 /// Words for an operation that has failed, in the form of [`folded`].
-const FAILED: [&str; 9] = [
-    "failed",
-    "error",
-    "errored",
-    "canceled",
-    "cancelled",
-    "aborted",
-    "expired",
-    "rejected",
-    "timedout",
-];
+const FAILED: &str = "failed error errored canceled cancelled aborted expired rejected timedout";
 /// The longest word for a state that is shown, in bytes.
 const MAX_WORD_BYTES: usize = 60;
 
@@ -267,7 +249,7 @@ fn by_rule(settings: &WaitSettings, status: StatusCode, body: &StatusBody) -> St
     let word = body.pointer(&done.field).and_then(Value::as_str);
     // Without values for it, an operation that fails would run forever.
     if let Some(word) =
-        word.filter(|word| settings.failed.is_none() && FAILED.contains(&folded(word).as_str()))
+        word.filter(|word| settings.failed.is_none() && is_word(FAILED, &folded(word)))
     {
         return StatusVerdict::Failed(Some(shown(word)));
     }
@@ -282,8 +264,8 @@ fn by_words(status: StatusCode, body: &StatusBody) -> StatusVerdict {
         .iter()
         .filter_map(|place| body.pointer(place)?.as_str());
     let words: Vec<&str> = texts.filter(|word| !word.is_empty()).collect();
-    let is_done = |word: &&&str| DONE.contains(&folded(word).as_str());
-    let is_failed = |word: &&&str| FAILED.contains(&folded(word).as_str());
+    let is_done = |word: &&&str| is_word(DONE, &folded(word));
+    let is_failed = |word: &&&str| is_word(FAILED, &folded(word));
     let first_unfinished = words.iter().find(|word| !is_done(word) && !is_failed(word));
     let (done, failed) = (words.iter().find(is_done), words.iter().find(is_failed));
     let is_running = status == StatusCode::ACCEPTED

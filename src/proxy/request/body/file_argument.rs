@@ -19,6 +19,7 @@ use crate::spec::media_type::essence;
 use crate::spec::operation::security_scheme::is_token;
 
 /// A file to send.
+#[derive(Debug)]
 pub(crate) struct FileArgument {
     /// The bytes, in memory or on disk.
     pub piece: Piece,
@@ -54,46 +55,32 @@ pub(crate) fn read_file_argument(
         problem: problem.to_owned(),
     };
     let folder = folder.filter(|_| !as_base64);
-    let mut file = match value {
-        Value::String(text) => {
-            decode_file(text).ok_or_else(|| unsendable("is neither base64 nor a data: URI"))
-        }
+    let file = match value {
+        Value::String(text) => decode_file(text).ok_or("is neither base64 nor a data: URI"),
         Value::Object(object) => {
             let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
-            let mut file = match (text("data"), text("path"), folder) {
-                (Some(data), None, _) => decode_file(&data).ok_or_else(|| {
-                    unsendable("has a `data` that is neither base64 nor a data: URI")
-                })?,
+            let file = match (text("data"), text("path"), folder) {
+                (Some(data), None, _) => {
+                    decode_file(&data).ok_or("has a `data` that is neither base64 nor a data: URI")
+                }
                 (None, Some(path), Some(folder)) => {
-                    let found = folder
-                        .open(&path)
-                        .map_err(|why| unsendable(&format!("has a `path` that {why}")))?;
-                    FileArgument {
-                        piece: Piece::File(found.file, found.length),
-                        filename: found.name,
-                        media_type: None,
-                    }
+                    let opened = folder.open(&path);
+                    Ok(opened.map_err(|why| unsendable(&format!("has a `path` that {why}")))?)
                 }
-                (None, Some(_), None) => {
-                    return Err(unsendable(
-                        "has a `path`, but this server sends no files of its own there; give `data`",
-                    ));
-                }
-                (Some(_), Some(_), _) => {
-                    return Err(unsendable("has `data` and `path`; give one of them"));
-                }
-                (None, None, _) => {
-                    return Err(unsendable("has no `data` with the bytes as base64"));
-                }
+                (None, Some(_), None) => Err(
+                    "has a `path`, but this server sends no files of its own there; give `data`",
+                ),
+                (Some(_), Some(_), _) => Err("has `data` and `path`; give one of them"),
+                (None, None, _) => Err("has no `data` with the bytes as base64"),
             };
+            let mut file = file.map_err(unsendable)?;
             file.filename = text("filename").or(file.filename);
             file.media_type = text("mediaType").or(file.media_type);
             Ok(file)
         }
-        _ => Err(unsendable(
-            "is not a file: give base64, a data: URI, or an object with `data`",
-        )),
-    }?;
+        _ => Err("is not a file: give base64, a data: URI, or an object with `data`"),
+    };
+    let mut file = file.map_err(unsendable)?;
     if let Piece::Bytes(bytes) = &mut file.piece
         && as_base64
     {
@@ -109,6 +96,14 @@ pub(crate) fn read_file_argument(
 }
 
 impl FileArgument {
+    fn of_bytes(bytes: Vec<u8>) -> Self {
+        Self {
+            piece: Piece::Bytes(bytes.into()),
+            filename: None,
+            media_type: None,
+        }
+    }
+
     /// Returns the given media type, which must be one of the declared types and ranges; without
     /// one, that of the file's extension, if the declared types leave a choice and include it.
     ///
@@ -158,16 +153,11 @@ fn decode_file(text: &str) -> Option<FileArgument> {
             named => Some(named.to_owned()),
         };
         return Some(FileArgument {
-            piece: Piece::Bytes(bytes.into()),
-            filename: None,
             media_type,
+            ..FileArgument::of_bytes(bytes)
         });
     }
-    Some(FileArgument {
-        piece: Piece::Bytes(decode_base64(text)?.into()),
-        filename: None,
-        media_type: None,
-    })
+    decode_base64(text).map(FileArgument::of_bytes)
 }
 
 fn decode_base64(text: &str) -> Option<Vec<u8>> {
@@ -252,60 +242,14 @@ fn quoted_end(text: &str) -> Option<usize> {
     None
 }
 
-/// The extensions of what APIs are most often given.
-const TYPES: [(&str, &str); 34] = [
-    ("7z", "application/x-7z-compressed"),
-    ("bmp", "image/bmp"),
-    ("css", "text/css"),
-    ("csv", "text/csv"),
-    (
-        "docx",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ),
-    ("gif", "image/gif"),
-    ("gz", "application/gzip"),
-    ("htm", "text/html"),
-    ("html", "text/html"),
-    ("ics", "text/calendar"),
-    ("jpeg", "image/jpeg"),
-    ("jpg", "image/jpeg"),
-    ("js", "text/javascript"),
-    ("json", "application/json"),
-    ("log", "text/plain"),
-    ("md", "text/markdown"),
-    ("mov", "video/quicktime"),
-    ("mp3", "audio/mpeg"),
-    ("mp4", "video/mp4"),
-    ("ogg", "audio/ogg"),
-    ("pdf", "application/pdf"),
-    ("png", "image/png"),
-    (
-        "pptx",
-        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    ),
-    ("svg", "image/svg+xml"),
-    ("tar", "application/x-tar"),
-    ("tif", "image/tiff"),
-    ("tiff", "image/tiff"),
-    ("txt", "text/plain"),
-    ("wav", "audio/wav"),
-    ("webm", "video/webm"),
-    ("webp", "image/webp"),
-    (
-        "xlsx",
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ),
-    ("xml", "application/xml"),
-    ("zip", "application/zip"),
-];
-
 /// Returns the media type of a file of that name; `None` if its extension is not a common one.
 fn media_type_of_name(filename: &str) -> Option<&'static str> {
     let (_, extension) = filename.rsplit_once('.')?;
-    let found = TYPES
-        .iter()
-        .find(|(known, _)| extension.eq_ignore_ascii_case(known));
-    found.map(|(_, media_type)| *media_type)
+    let mut known = include_str!("media_types.txt").lines();
+    known.find_map(|line| {
+        let (known, media_type) = line.split_once(' ')?;
+        extension.eq_ignore_ascii_case(known).then_some(media_type)
+    })
 }
 
 const OUTSIDE: &str = "names no file in the folder that this server sends files from";
@@ -321,17 +265,6 @@ const MAX_FILE_BYTES: u64 = 4 << 30;
 pub struct FileRoot {
     root: PathBuf,
     dir: Arc<Dir>,
-}
-
-/// A file that may be sent.
-#[derive(Debug)]
-pub struct FoundFile {
-    /// Open.
-    pub file: File,
-    /// Its size in bytes.
-    pub length: u64,
-    /// The last part of the path.
-    pub name: Option<String>,
 }
 
 impl FileRoot {
@@ -391,7 +324,7 @@ impl FileRoot {
     /// # Errors
     /// A sentence without the names of folders. It does not reveal which files exist outside of the
     /// folder.
-    pub fn open(&self, path: &str) -> Result<FoundFile, &'static str> {
+    fn open(&self, path: &str) -> Result<FileArgument, &'static str> {
         // The text of the path is checked first: the system's answer about a path that leads out
         // and back would reveal what exists there.
         let own = self.own(path).ok_or(OUTSIDE)?;
@@ -403,13 +336,11 @@ impl FileRoot {
         if metadata.len() > MAX_FILE_BYTES {
             return Err("names a file of more than 4 GiB, which this server does not send");
         }
-        let name = Path::new(path)
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        Ok(FoundFile {
-            file,
-            length: metadata.len(),
-            name,
+        let name = Path::new(path).file_name();
+        Ok(FileArgument {
+            piece: Piece::File(file, metadata.len()),
+            filename: name.map(|name| name.to_string_lossy().into_owned()),
+            media_type: None,
         })
     }
 }
@@ -548,7 +479,8 @@ mod tests {
             "./a.txt",
             whole.as_str(),
         ] {
-            assert_eq!(folder.open(path).unwrap().length, 1, "{path}");
+            let piece = folder.open(path).unwrap().piece;
+            assert!(matches!(piece, Piece::File(_, 1)), "{path}");
         }
         let elsewhere = outside.path().join("secret").display().to_string();
         for path in [
@@ -625,9 +557,12 @@ mod tests {
             let (mut read, mut tries) = (0, 0);
             while started.elapsed() < Duration::from_secs(2) {
                 tries += 1;
-                if let Ok(mut found) = folder.open("sub/a.txt") {
+                if let Ok(found) = folder.open("sub/a.txt") {
+                    let Piece::File(mut file, _) = found.piece else {
+                        unreachable!("bytes")
+                    };
                     let mut text = String::new();
-                    found.file.read_to_string(&mut text).unwrap();
+                    file.read_to_string(&mut text).unwrap();
                     assert_eq!(text, "inside", "after {tries} tries");
                     read += 1;
                 }
