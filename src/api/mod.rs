@@ -40,8 +40,8 @@ use crate::outbound::Clients;
 use crate::proxy::request::closed_paths::ClosedPaths;
 use crate::proxy::waiting::handle::OpenedWait;
 use crate::proxy::{
-    ApiProxy, Binder, BindingOptions, CallOptions, CheckedArguments, Destination, Tenant,
-    TenantOptions, UpstreamOptions, link_etags,
+    ApiProxy, Binder, BindingOptions, CallOptions, CheckedArguments, Destination, TenantOptions,
+    UpstreamOptions, link_etags,
 };
 use crate::results::filter::Sandbox;
 use crate::search::SearchIndex;
@@ -330,7 +330,7 @@ impl Api {
     /// belongs to one.
     pub(crate) fn tenant(&self, caller: &Caller) -> Option<&str> {
         let tenants = self.proxy.tenants.as_ref()?;
-        tenants.of(caller).ok().map(Tenant::value)
+        Some(&tenants.of(caller).ok()?.value)
     }
 
     /// The name that the operator gave it, else the title of its document.

@@ -61,5 +61,5 @@ pub(crate) fn redactor(picked: &HeaderMap, credentials: &[(HeaderName, HeaderNam
         .filter(|(name, _)| is_credential(name))
         .flat_map(|(name, value)| secrets_of_header(name, value))
         .collect();
-    Redactor::for_values(secrets.iter().map(Vec::as_slice))
+    Redactor::for_values(secrets)
 }

@@ -57,7 +57,7 @@ impl Credential {
 
 /// Advice for the model, and through it for the operator, if the API refuses a call.
 #[derive(Debug, Default)]
-pub struct Advice {
+pub(crate) struct Advice {
     /// True if a credential was sent at all.
     pub sent: bool,
     /// The schemes, each with its setting; empty if the operation declares none.

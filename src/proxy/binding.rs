@@ -7,12 +7,13 @@ use std::sync::{Arc, OnceLock};
 
 use http::header::HeaderMap;
 use secrecy::{ExposeSecret as _, SecretString};
+use url::Origin;
 
 use super::arguments::ruled::ArgumentRules;
 use super::request::ExpectedReply;
 use super::request::target::{BaseUrl, BaseUrls, Destination};
 use super::tenants::{Tenant, TenantEntry, TenantOptions, Tenants};
-use super::upstream::{Upstream, UpstreamOptions, Upstreams};
+use super::upstream::{Upstream, UpstreamOptions};
 use crate::caller::client_grant::NamedTool;
 use crate::credentials::authenticator::{Authenticator, RefusedTokens};
 use crate::credentials::credential_part::basic_forms;
@@ -24,7 +25,7 @@ use crate::credentials::signatures::{headers_set_twice, wrong_signatures};
 use crate::credentials::values::Credentials;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::outbound::Clients;
-use crate::redact::{Redactor, carries_credential};
+use crate::redact::{Redactor, carries_credential, words_of_secret_header};
 use crate::results::render::OutputContract;
 use crate::results::reply_headers::{DeclaredHeader, EtagUse, declared_headers, if_match_argument};
 use crate::shared_state::state::SharedApiState;
@@ -101,7 +102,8 @@ pub(crate) struct Binder<'a> {
     requirements: Requirements<'a>,
     bases: BaseUrls,
     access: AccessResolver<'a>,
-    upstreams: Upstreams<'a>,
+    /// The upstreams by their origins; almost all APIs have one.
+    upstreams: HashMap<Origin, Arc<Upstream>>,
     location: ApiLocation,
     /// The different requirements of all operations, each with how many operations have it.
     distinct: Vec<(Rc<[SecurityRequirement]>, usize)>,
@@ -181,7 +183,7 @@ impl<'a> Binder<'a> {
         let mut diagnostics = Vec::new();
         let requirements = Requirements::new(document, schemes, &mut diagnostics);
         let bases = BaseUrls::new(document, &options.destination, credentials.origins.clone());
-        let location = bases.site(document, clients.clone());
+        let location = bases.site(document, clients);
         let access = AccessResolver::new(SchemeResolver {
             schemes,
             credentials,
@@ -196,7 +198,7 @@ impl<'a> Binder<'a> {
             requirements,
             bases,
             access,
-            upstreams: Upstreams::new(clients, &options.upstream, options.api.clone()),
+            upstreams: HashMap::new(),
             location,
             distinct: Vec::new(),
             numbers: HashMap::new(),
@@ -213,18 +215,16 @@ impl<'a> Binder<'a> {
         let all = of_tenants.chain([own]);
         let wrong = all.flat_map(|(credentials, base, is_sent)| {
             let has_other = |scheme: &str| !credentials.of(scheme).is_empty();
-            let is_sent = is_sent || base.is_some();
-            let signatures = wrong_signatures(
-                &credentials.signatures,
+            let (signatures, is_sent) = (&credentials.signatures, is_sent || base.is_some());
+            let mut wrong = credentials.wrong_grants(self.schemes);
+            wrong.extend(wrong_signatures(
+                signatures,
                 has_other,
                 self.schemes,
                 base,
                 is_sent,
-            );
-            credentials
-                .wrong_grants(self.schemes)
-                .into_iter()
-                .chain(signatures)
+            ));
+            wrong
         });
         let set_twice = headers_set_twice(&self.credentials.signatures, &self.options.headers);
         wrong.chain(set_twice).collect()
@@ -238,11 +238,9 @@ impl<'a> Binder<'a> {
             .of(operation, self.schemes, &mut self.diagnostics);
         // The headers of W3C Trace Context.
         let is_of_trace = |parameter: &Parameter| {
+            let is_named = |name| parameter.is(Location::Header, name);
             self.options.upstream.propagates_trace
-                && parameter.location == Location::Header
-                && ["traceparent", "tracestate"]
-                    .iter()
-                    .any(|name| parameter.name.eq_ignore_ascii_case(name))
+                && (is_named("traceparent") || is_named("tracestate"))
         };
         operation
             .parameters
@@ -268,11 +266,8 @@ impl<'a> Binder<'a> {
             .requirements
             .of(&operation, self.schemes, &mut self.diagnostics);
         let none: Rc<[SecurityRequirement]> = Rc::from([]);
-        let needs = self
-            .options
-            .credentials
-            .as_ref()
-            .map_or(&none, |_| &declared);
+        let has_credentials = self.options.credentials.is_some();
+        let needs = if has_credentials { &declared } else { &none };
         let cross_origin = self.bases.leads_elsewhere(base.as_deref());
         let access = if cross_origin {
             if !self.options.headers.is_empty() || !needs.is_empty() {
@@ -283,20 +278,24 @@ impl<'a> Binder<'a> {
             self.access.access(needs, 1)
         };
         let upstream = base.as_deref().map(|base| {
-            let propagates_trace =
-                self.options.upstream.propagates_trace && self.bases.is_own(base);
-            self.upstreams.of(base, cross_origin, propagates_trace)
+            let BindingOptions { upstream, api, .. } = self.options;
+            let clients = &self.location.clients;
+            let client = if cross_origin {
+                &clients.other
+            } else {
+                &clients.own
+            };
+            let propagates_trace = upstream.propagates_trace && self.bases.is_own(base);
+            let fresh = || Upstream::watched(client, base, upstream, api, propagates_trace);
+            let known = self.upstreams.entry(base.url().origin());
+            Arc::clone(known.or_insert_with(fresh))
         });
-        let requirements = if self.options.has_tenants {
-            self.number(&declared)
-        } else {
-            0
-        };
+        let numbered = self.options.has_tenants.then(|| self.number(&declared));
         let rule = operation.rules.response.as_ref();
         let masks = rule.filter(|rule| !rule.masks.is_empty());
         Ok(BoundOperation {
             masks: masks.map(|rule| Redactor::for_masks(&rule.masks).into()),
-            requirements,
+            requirements: numbered.unwrap_or_default(),
             upstream,
             operation,
             tool,
@@ -317,10 +316,8 @@ impl<'a> Binder<'a> {
     /// The number of a list of requirements.
     fn number(&mut self, requirements: &Rc<[SecurityRequirement]>) -> usize {
         let next = self.distinct.len();
-        let number = *self
-            .numbers
-            .entry(SameRequirements(Rc::clone(requirements)))
-            .or_insert(next);
+        let same = SameRequirements(Rc::clone(requirements));
+        let number = *self.numbers.entry(same).or_insert(next);
         match self.distinct.get_mut(number) {
             Some((_, operations)) => *operations += 1,
             None => self.distinct.push((Rc::clone(requirements), 1)),
@@ -334,12 +331,8 @@ impl<'a> Binder<'a> {
             shared,
             ..self.options.upstream.clone()
         };
-        let mut own = Upstreams::new(
-            self.location.clients.clone(),
-            &options,
-            self.options.api.clone(),
-        );
-        own.of(base, false, options.propagates_trace)
+        let (client, api) = (&self.location.clients.own, &self.options.api);
+        Upstream::watched(client, base, &options, api, options.propagates_trace)
     }
 
     /// Decides about the calls of each tenant, once all operations are bound. The second value is
@@ -348,12 +341,8 @@ impl<'a> Binder<'a> {
         let mut warnings = Vec::new();
         let tenant = |(value, entry): (&String, &TenantEntry)| {
             let base = BaseUrl::new(entry.base_url.clone());
-            let shared = self
-                .options
-                .upstream
-                .shared
-                .as_ref()
-                .map(|shared| shared.of_tenant(value));
+            let shared = self.options.upstream.shared.as_ref();
+            let shared = shared.map(|shared| shared.of_tenant(value));
             let credentials = Credentials {
                 shared: shared.clone(),
                 api: self.credentials.api.clone(),
@@ -376,9 +365,8 @@ impl<'a> Binder<'a> {
                     .iter()
                     .map(|(needs, operations)| access.access(needs, *operations))
                     .collect(),
-                redactor: Redactor::new(
-                    &HeaderMap::new(),
-                    &[access.sent(), credentials.exposed()].concat(),
+                redactor: Redactor::for_values(
+                    access.sent().into_iter().chain(credentials.exposed()),
                 ),
                 upstream: self.upstream_of_tenant(&base, shared),
                 base: Arc::new(base),
@@ -401,42 +389,29 @@ impl<'a> Binder<'a> {
         sent.extend(of_all.map(|secret| secret.expose_secret().as_bytes().to_vec()));
         for secret in self.options.secrets.iter().map(SecretString::expose_secret) {
             sent.push(secret.as_bytes().to_vec());
-            sent.extend(
-                basic_forms(secret)
-                    .into_iter()
-                    .flatten()
-                    .map(String::into_bytes),
-            );
+            let forms = basic_forms(secret).into_iter().flatten();
+            sent.extend(forms.map(String::into_bytes));
         }
+        // The headers of every request that are secret: those whose values were given as secrets,
+        // those whose names say so, and those that the document calls API keys.
+        for (name, value) in &self.options.headers {
+            if value.is_sensitive()
+                || carries_credential(name)
+                || is_api_key_header(self.schemes, name)
+            {
+                sent.extend(words_of_secret_header(name, value));
+            }
+        }
+        let (warnings, logins) = match &self.options.credentials {
+            Some(_) => (self.access.warnings(), self.access.logins()),
+            None => (Vec::new(), Vec::new()),
+        };
         Bound {
-            redactor: Redactor::new(&self.secret_headers(), &sent),
-            warnings: self
-                .options
-                .credentials
-                .as_ref()
-                .map(|_| self.access.warnings())
-                .unwrap_or_default(),
-            logins: if self.options.credentials.is_some() {
-                self.access.logins()
-            } else {
-                Vec::new()
-            },
+            redactor: Redactor::for_values(sent),
+            warnings,
+            logins,
             diagnostics: self.diagnostics,
         }
-    }
-
-    /// The headers of every request that are secret: those whose values were given as secrets,
-    /// those whose names say so, and those that the document calls API keys.
-    fn secret_headers(&self) -> HeaderMap {
-        let headers = self.options.headers.iter();
-        headers
-            .filter(|(name, value)| {
-                value.is_sensitive()
-                    || carries_credential(name)
-                    || is_api_key_header(self.schemes, name)
-            })
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
     }
 }
 

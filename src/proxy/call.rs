@@ -131,21 +131,8 @@ pub enum OnMissingCredential {
 /// client's tenant.
 struct CallRoute<'c> {
     tenant: Option<&'c Tenant>,
-    access: &'c OperationAccess,
-    destination: Option<(&'c BaseUrl, &'c Upstream)>,
-}
-
-impl<'c> CallRoute<'c> {
-    fn credential(&self) -> Result<&'c Credential, CallError> {
-        match self.access {
-            OperationAccess::Granted(credential) => Ok(credential),
-            OperationAccess::Missing(why) => Err(CallError::Credential(Arc::clone(why))),
-        }
-    }
-
-    fn destination(&self) -> Result<(&'c BaseUrl, &'c Upstream), CallError> {
-        self.destination.ok_or_else(no_server)
-    }
+    credential: Result<&'c Credential, CallError>,
+    destination: Result<(&'c BaseUrl, &'c Upstream), CallError>,
 }
 
 fn no_server() -> CallError {
@@ -161,18 +148,26 @@ impl ApiProxy {
         target: &'c BoundOperation,
         caller: &Caller,
     ) -> Result<CallRoute<'c>, CallError> {
-        let Some(tenants) = &self.tenants else {
-            return Ok(CallRoute {
-                tenant: None,
-                access: &target.access,
-                destination: target.base.as_deref().zip(target.upstream.as_deref()),
-            });
+        let tenants = self.tenants.as_ref();
+        let tenant = tenants.map(|tenants| tenants.of(caller)).transpose()?;
+        let (access, destination) = match tenant {
+            Some(tenant) => {
+                let access = tenant.access.get(target.requirements);
+                let destination = (tenant.base.as_ref(), tenant.upstream.as_ref());
+                (access.ok_or_else(no_server)?, Some(destination))
+            }
+            None => {
+                let destination = target.base.as_deref().zip(target.upstream.as_deref());
+                (&target.access, destination)
+            }
         };
-        let tenant = tenants.of(caller)?;
         Ok(CallRoute {
-            tenant: Some(tenant),
-            access: tenant.access(target.requirements).ok_or_else(no_server)?,
-            destination: Some((&tenant.base, &tenant.upstream)),
+            tenant,
+            credential: match access {
+                OperationAccess::Granted(credential) => Ok(credential),
+                OperationAccess::Missing(why) => Err(CallError::Credential(Arc::clone(why))),
+            },
+            destination: destination.ok_or_else(no_server),
         })
     }
 
@@ -186,7 +181,7 @@ impl ApiProxy {
         target: &BoundOperation,
         caller: &Caller,
     ) -> Result<(), CallError> {
-        self.route(target, caller)?.credential().map(drop)
+        self.route(target, caller)?.credential.map(drop)
     }
 
     /// Begins a call with arguments that fit the input schema. Those of a handle are not `all` of
@@ -204,8 +199,8 @@ impl ApiProxy {
     ) -> Result<Call<'c>, CallError> {
         let started = Instant::now();
         let route = self.route(target, caller)?;
-        let credential = route.credential()?;
-        let (base, upstream) = route.destination()?;
+        let credential = route.credential?;
+        let (base, upstream) = route.destination?;
         let (arguments, client_secrets) = target.completed(arguments, are_all, caller)?;
         Ok(Call {
             proxy: self,
@@ -238,12 +233,12 @@ impl ApiProxy {
         paths: Option<&ClosedPaths>,
     ) -> Result<Request, CallError> {
         let route = self.route(target, caller)?;
-        let masked = match route.credential() {
+        let masked = match route.credential {
             Ok(credential) => credential.masked(),
             Err(missing) if on_missing == OnMissingCredential::Refuse => return Err(missing),
             Err(_) => Injected::default(),
         };
-        let (base, _) = route.destination()?;
+        let (base, _) = route.destination?;
         let completed = target.complete_arguments(arguments, true, None)?;
         let guard = paths.map(|paths| PathGuard {
             paths,
@@ -268,21 +263,15 @@ impl ApiProxy {
             return Ok(None);
         }
         let mut picked = self.forward.pick(&caller.headers);
+        let authenticator = credential.authenticator.iter();
+        for name in authenticator.flat_map(Authenticator::headers) {
+            picked.remove(name);
+        }
         for name in credential.fixed.headers.keys() {
             picked.remove(name);
         }
-        for name in credential
-            .authenticator
-            .iter()
-            .flat_map(Authenticator::headers)
-        {
-            picked.remove(name);
-        }
-        if let Some((ours, _)) = credential
-            .of_client
-            .iter()
-            .find(|(_, theirs)| !picked.contains_key(theirs))
-        {
+        let mut of_client = credential.of_client.iter();
+        if let Some((ours, _)) = of_client.find(|(_, theirs)| !picked.contains_key(theirs)) {
             let why = format!(
                 "nothing was sent, because the API asks for a credential that the client has to send in its `{ours}` header"
             );
@@ -298,19 +287,15 @@ fn show_masks(request: &mut Request) {
     const ENCODED: &str = "%2A%2A%2A";
     let path = request.url.path().replace(ENCODED, MASK);
     request.url.set_path(&path);
-    let query = request
-        .url
-        .query()
-        .map(|query| query.replace(ENCODED, MASK));
+    let query = request.url.query();
+    let query = query.map(|query| query.replace(ENCODED, MASK));
     request.url.set_query(query.as_deref());
-    let cookies = request
-        .headers
-        .get(COOKIE)
-        .and_then(|cookies| cookies.to_str().ok());
-    if let Some(Ok(shown)) =
-        cookies.map(|cookies| HeaderValue::from_str(&cookies.replace(ENCODED, MASK)))
+    let cookies = request.headers.get_mut(COOKIE);
+    if let Some(cookies) = cookies
+        && let Ok(text) = cookies.to_str()
+        && let Ok(shown) = HeaderValue::from_str(&text.replace(ENCODED, MASK))
     {
-        request.headers.insert(COOKIE, shown);
+        *cookies = shown;
     }
 }
 
@@ -340,8 +325,7 @@ impl BoundOperation {
     ) -> Result<(JsonObject, Option<Redactor>), CallError> {
         let RuledCall { arguments, secrets } =
             self.complete_arguments(arguments, are_all, Some(caller))?;
-        let redactor = (!secrets.is_empty())
-            .then(|| Redactor::for_values(secrets.iter().map(String::as_bytes)));
+        let redactor = (!secrets.is_empty()).then(|| Redactor::for_values(secrets));
         Ok((arguments, redactor))
     }
 }

@@ -24,6 +24,5 @@ pub(crate) use self::call::{ApiProxy, Call, Ending};
 pub(crate) use self::exchange::CallOptions;
 pub(crate) use self::pages::RequestedPages;
 pub use self::request::target::Destination;
-pub(crate) use self::tenants::Tenant;
 pub use self::tenants::{TenantEntry, TenantOptions, TenantSource};
 pub(crate) use self::upstream::UpstreamOptions;

@@ -75,7 +75,7 @@ pub(crate) struct Tenants {
 /// A tenant: the destination of its calls, and their credentials.
 pub(crate) struct Tenant {
     /// The value that names it.
-    pub(super) value: Box<str>,
+    pub(crate) value: Box<str>,
     pub(super) base: Arc<BaseUrl>,
     pub(super) upstream: Arc<Upstream>,
     /// Credentials by the number of an operation's requirements; see
@@ -94,27 +94,12 @@ impl Tenants {
     pub(crate) fn of(&self, caller: &Caller) -> Result<&Tenant, CallError> {
         let value = self.source.client_text(Some(caller))?;
         self.by_value.get(value.as_str()).ok_or_else(|| {
-            tracing::warn!(
-                "a call was refused: the value {} names no tenant",
-                self.source.describe()
-            );
+            let source = self.source.describe();
+            tracing::warn!("a call was refused: the value {source} names no tenant");
             CallError::Setting(format!(
-                "nothing was sent, because the value {} names no tenant of this server",
-                self.source.describe()
+                "nothing was sent, because the value {source} names no tenant of this server"
             ))
         })
-    }
-}
-
-impl Tenant {
-    /// Returns the value that names it.
-    pub(crate) fn value(&self) -> &str {
-        &self.value
-    }
-
-    /// Returns the credential of calls with these requirements.
-    pub(super) fn access(&self, requirements: usize) -> Option<&OperationAccess> {
-        self.access.get(requirements)
     }
 }
 
@@ -136,19 +121,15 @@ impl ValueSource {
                 let value = values.next().filter(|_| {
                     values.next().is_none() && !is_of_connection(&caller.headers, name)
                 });
-                value
-                    .and_then(|value| value.to_str().ok())
-                    .map(str::to_owned)
+                value.and_then(|value| Some(value.to_str().ok()?.to_owned()))
             }
             Self::Claim(name) => {
-                caller
-                    .claims()
-                    .and_then(|claims| match member_at(claims, name)? {
-                        Value::String(text) => Some(text.clone()),
-                        Value::Number(number) => Some(number.to_string()),
-                        Value::Bool(value) => Some(value.to_string()),
-                        _ => None,
-                    })
+                let claim = caller.claims().and_then(|claims| member_at(claims, name));
+                claim.and_then(|claim| match claim {
+                    Value::String(text) => Some(text.clone()),
+                    Value::Number(_) | Value::Bool(_) => Some(claim.to_string()),
+                    _ => None,
+                })
             }
             Self::Literal(_) | Self::Secret { .. } => None,
         };

@@ -1,7 +1,6 @@
 //! The upstreams of an API, one for each origin: client, circuit breaker, limits and repetition.
 //! The limits are places for calls in flight, a queue before them, and a rate.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,8 +18,8 @@ use crate::call_error::CallError;
 use crate::observe::metrics::OriginLabels;
 use crate::observe::metrics::labels::ApiLabel;
 use crate::observe::upstream::{origin_labels, watch_upstream};
+use crate::outbound::HttpClient;
 use crate::outbound::breaker::Breaker;
-use crate::outbound::{Clients, HttpClient};
 use crate::results::Reply;
 use crate::shared_state::rate::{SharedRate, TakenPlace};
 use crate::shared_state::state::SharedApiState;
@@ -73,67 +72,34 @@ pub(crate) struct Upstream {
     pub(super) retries: u32,
 }
 
-/// The upstreams of an API, one for each origin; almost all have one.
-pub(crate) struct Upstreams<'o> {
-    clients: Clients,
-    options: &'o UpstreamOptions,
-    api: ApiLabel,
-    known: HashMap<Origin, Arc<Upstream>>,
-}
-
-impl<'o> Upstreams<'o> {
-    /// Makes an empty set.
-    pub(crate) fn new(clients: Clients, options: &'o UpstreamOptions, api: ApiLabel) -> Self {
-        Self {
-            clients,
-            options,
-            api,
-            known: HashMap::new(),
-        }
-    }
-
-    /// The one that a base belongs to; `elsewhere` says that it is none of those that credentials
-    /// may go to.
-    pub(crate) fn of(
-        &mut self,
-        base: &BaseUrl,
-        elsewhere: bool,
-        propagates_trace: bool,
-    ) -> Arc<Upstream> {
-        let client = if elsewhere {
-            &self.clients.other
-        } else {
-            &self.clients.own
-        };
-        let fresh = || {
-            let url = base.url();
-            let (host, port) = (
-                url.host_str().unwrap_or_default(),
-                url.port_or_known_default().unwrap_or_default(),
-            );
-            let upstream = Arc::new(Upstream {
-                propagates_trace,
-                labels: origin_labels(&self.api, host, port),
-                ..Upstream::new(client.clone(), &base.url().origin(), self.options)
-            });
-            let weak = Arc::downgrade(&upstream);
-            let gauges = move || {
-                let Upstream {
-                    concurrency,
-                    breaker,
-                    ..
-                } = &*weak.upgrade()?;
-                let is_open = breaker.is_open().into();
-                Some([concurrency.in_flight(), concurrency.waiting(), is_open])
-            };
-            watch_upstream(&upstream.labels, Box::new(gauges));
-            upstream
-        };
-        Arc::clone(self.known.entry(base.url().origin()).or_insert_with(fresh))
-    }
-}
-
 impl Upstream {
+    /// The upstream of a base of this API, which metrics watch.
+    pub(crate) fn watched(
+        client: &HttpClient,
+        base: &BaseUrl,
+        options: &UpstreamOptions,
+        api: &ApiLabel,
+        propagates_trace: bool,
+    ) -> Arc<Self> {
+        let url = base.url();
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port_or_known_default().unwrap_or_default();
+        let upstream = Arc::new(Self {
+            propagates_trace,
+            labels: origin_labels(api, host, port),
+            ..Self::new(client.clone(), &url.origin(), options)
+        });
+        let weak = Arc::downgrade(&upstream);
+        let gauges = move || {
+            let upstream = weak.upgrade()?;
+            let places = &upstream.concurrency;
+            let is_open = upstream.breaker.is_open().into();
+            Some([places.in_flight(), places.waiting(), is_open])
+        };
+        watch_upstream(&upstream.labels, Box::new(gauges));
+        upstream
+    }
+
     /// An upstream with a closed circuit breaker.
     pub(crate) fn new(client: HttpClient, origin: &Origin, options: &UpstreamOptions) -> Self {
         Self {

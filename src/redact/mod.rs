@@ -19,7 +19,7 @@ pub(crate) mod secrets;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
@@ -40,26 +40,12 @@ pub(crate) struct Redactor {
 }
 
 impl Redactor {
-    /// Makes a redactor for secret headers, and for other secrets in each form in which they are
-    /// sent.
-    pub(crate) fn new(headers: &HeaderMap, secrets: &[Vec<u8>]) -> Self {
+    /// Makes a redactor for secrets, in each form in which they are sent.
+    pub(crate) fn for_values(values: impl IntoIterator<Item: AsRef<[u8]>>) -> Self {
         let mut forms = SecretForms::default();
-        for (name, value) in headers {
-            words_of_secret_header(name, value)
-                .iter()
-                .for_each(|secret| forms.add(secret));
-        }
-        secrets.iter().for_each(|secret| forms.add(secret));
-        Self {
-            secrets: forms.into(),
-            tokens: Vec::new(),
-        }
-    }
-
-    /// Makes a redactor for single secrets.
-    pub(crate) fn for_values<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
-        let mut forms = SecretForms::default();
-        values.for_each(|value| forms.add(value));
+        values
+            .into_iter()
+            .for_each(|value| forms.add(value.as_ref()));
         Self {
             secrets: forms.into(),
             tokens: Vec::new(),
@@ -79,7 +65,7 @@ impl Redactor {
         let tokens: Vec<SecretString> = tokens.map(SecretString::from).collect();
         Self {
             tokens: tokens.clone(),
-            ..Self::for_values(tokens.iter().map(|token| token.expose_secret().as_bytes()))
+            ..Self::for_values(tokens.iter().map(SecretString::expose_secret))
         }
     }
 
@@ -319,7 +305,7 @@ mod tests {
     fn redacted(secrets: &[&str], body: &[u8], chunk: usize) -> Vec<u8> {
         let redactors: Vec<Redactor> = secrets
             .iter()
-            .map(|secret| Redactor::for_values(std::iter::once(secret.as_bytes())))
+            .map(|secret| Redactor::for_values([secret]))
             .collect();
         let mut stream = StreamRedactor::new(redactors.iter());
         let mut out = Vec::new();
