@@ -73,7 +73,7 @@ pub(crate) enum CallStart {
 }
 
 /// Index of a tool in its API.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ToolIndex(usize);
 
 impl ToolIndex {

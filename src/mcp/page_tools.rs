@@ -99,16 +99,15 @@ impl PageRequest {
         method: &str,
         parameters: Option<&Value>,
     ) -> Option<Result<Self, ErrorData>> {
-        match method {
-            LIST => Some(
-                read_parameters(parameters)
-                    .and_then(ListRequest::checked)
-                    .map(Self::List),
-            ),
-            DETAIL => Some(read_parameters(parameters).map(Self::Detail)),
-            PREVIEW => Some(read_parameters(parameters).map(Self::Preview)),
-            _ => None,
-        }
+        Some(match method {
+            LIST => {
+                let request = read_parameters(parameters);
+                request.and_then(ListRequest::checked).map(Self::List)
+            }
+            DETAIL => read_parameters(parameters).map(Self::Detail),
+            PREVIEW => read_parameters(parameters).map(Self::Preview),
+            _ => return None,
+        })
     }
 
     /// Answers with tools that the client may list, and with nothing of others.
@@ -132,24 +131,19 @@ impl PageRequest {
                 Self::Preview(_) => None,
             }
         });
-        let answer = answering.await.map_err(|_| {
-            ErrorData::internal_error(
-                "the request failed because of an error inside this server",
-                None,
-            )
-        })?;
-        let answer = answer.ok_or_else(|| {
-            ErrorData::invalid_params("`tool` must be the name of a tool that is listed", None)
-        })?;
-        Ok(CustomResult::new(answer))
+        let failed = "the request failed because of an error inside this server";
+        let unlisted = "`tool` must be the name of a tool that is listed";
+        match answering.await {
+            Ok(Some(answer)) => Ok(CustomResult::new(answer)),
+            Ok(None) => Err(ErrorData::invalid_params(unlisted, None)),
+            Err(_) => Err(ErrorData::internal_error(failed, None)),
+        }
     }
 }
 
 fn read_parameters<T: DeserializeOwned>(parameters: Option<&Value>) -> Result<T, ErrorData> {
-    let parameters = parameters
-        .cloned()
-        .unwrap_or_else(|| Value::Object(JsonObject::new()));
-    serde_json::from_value(parameters)
+    let parameters = parameters.cloned();
+    serde_json::from_value(parameters.unwrap_or_else(|| json!({})))
         .map_err(|error| ErrorData::invalid_params(error.to_string(), None))
 }
 
@@ -157,10 +151,8 @@ impl ListRequest {
     fn checked(self) -> Result<Self, ErrorData> {
         // The work of a search grows with its words.
         if self.query.len() > MAX_QUERY_LENGTH {
-            return Err(ErrorData::invalid_params(
-                format!("`query` must have at most {MAX_QUERY_LENGTH} bytes"),
-                None,
-            ));
+            let why = format!("`query` must have at most {MAX_QUERY_LENGTH} bytes");
+            return Err(ErrorData::invalid_params(why, None));
         }
         Ok(self)
     }
@@ -207,15 +199,11 @@ impl ListRequest {
         }
         let ranking = rank_operations(seen, &self.query, &is_admitted);
         let mut found = ranking.places;
-        let ranked: HashSet<(usize, usize)> = found
-            .iter()
-            .map(|(place, index)| (*place, index.place()))
-            .collect();
+        let ranked: HashSet<(usize, ToolIndex)> = found.iter().copied().collect();
         let words: Vec<&str> = query.split_whitespace().collect();
         let others = places.filter(|((place, index), offered)| {
             let text = search_text(offered);
-            !ranked.contains(&(*place, index.place()))
-                && words.iter().all(|word| text.contains(word))
+            !ranked.contains(&(*place, *index)) && words.iter().all(|word| text.contains(word))
         });
         found.extend(others.map(|(place, _)| place));
         FoundTools {
@@ -257,10 +245,9 @@ fn grouped(seen: &VisibleApis<'_>, tools: Vec<((usize, ToolIndex), &BoundTool)>)
 /// The heading of a group.
 fn group_name(api: Option<&VisibleApi<'_>>, tag: &str) -> String {
     let label = api.and_then(VisibleApi::label);
-    match (label, one_line(tag)) {
-        (None, tag) if tag.is_empty() => "Other".to_owned(),
-        (None, tag) => tag,
-        (Some(label), tag) if tag.is_empty() => label.to_owned(),
+    match (label, one_line(tag).as_str()) {
+        (label, "") => label.unwrap_or("Other").to_owned(),
+        (None, tag) => tag.to_owned(),
         (Some(label), tag) => format!("{label}: {tag}"),
     }
 }
@@ -280,17 +267,9 @@ impl PreviewRequest {
 }
 
 fn search_text(offered: &BoundTool) -> String {
-    let operation = &offered.operation;
-    let mut text = format!(
-        "{} {} {} {}",
-        offered.name, offered.title, operation.method, operation.path
-    )
-    .to_lowercase();
-    for tag in &operation.tags {
-        text.push(' ');
-        text.push_str(&tag.to_lowercase());
-    }
-    text
+    let (name, title, operation) = (&offered.name, &offered.title, &offered.operation);
+    let (method, path, tags) = (&operation.method, &operation.path, operation.tags.join(" "));
+    format!("{name} {title} {method} {path} {tags}").to_lowercase()
 }
 
 impl DetailRequest {
@@ -327,15 +306,12 @@ fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>, view: PageView) -> Value
         [only] => only.api.document().api_version().map(one_line),
         _ => None,
     };
-    let effects: JsonObject = Effect::ALL
-        .into_iter()
-        .map(|effect| {
-            let has_effect = seen
-                .operations()
-                .filter(|(_, _, offered)| offered.hints.effect() == effect);
-            (effect.word().to_owned(), has_effect.count().into())
-        })
-        .collect();
+    let effects = Effect::ALL.map(|effect| {
+        let operations = seen.operations();
+        let all = operations.filter(|(_, _, offered)| offered.hints.effect() == effect);
+        (effect.word().to_owned(), Value::from(all.count()))
+    });
+    let effects = JsonObject::from_iter(effects);
     let base_url = match seen.apis.as_slice() {
         [only] if view.shows_requests && !view.is_mock => {
             let first = only.operations().next();
@@ -348,11 +324,8 @@ fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>, view: PageView) -> Value
         && seen
             .operations()
             .all(|(_, _, offered)| offered.hints.effective(Hint::OpenWorld));
-    let tags: Vec<Value> = tag_counts(seen)
-        .into_iter()
-        .take(MAX_TAGS)
-        .map(|(tag, count)| json!([tag, count]))
-        .collect();
+    let mut tags = tag_counts(seen);
+    tags.truncate(MAX_TAGS);
     json!({
         "entry": entry,
         "title": info.title,
@@ -386,19 +359,16 @@ pub(crate) fn summarize_tool(offered: &BoundTool) -> Value {
 pub(crate) fn describe_tool(offered: &BoundTool, text: &str) -> Value {
     let tool: Value = serde_json::from_str(text).unwrap_or_default();
     let method = &offered.operation.method;
-    let hints: Vec<Value> = Hint::ALL
-        .into_iter()
-        .map(|hint| {
-            json!({
-                "hint": hint.word(),
-                "value": offered.hints.effective(hint),
-                "because": offered.hints.because(hint, method),
-            })
+    let hints = Hint::ALL.map(|hint| {
+        json!({
+            "hint": hint.word(),
+            "value": offered.hints.effective(hint),
+            "because": offered.hints.because(hint, method),
         })
-        .collect();
+    });
     let mut detail = summarize_tool(offered);
     if let Some(members) = detail.as_object_mut() {
-        members.insert("hints".into(), hints.into());
+        members.insert("hints".into(), json!(hints));
         members.insert("confirmed".into(), offered.must_confirm.into());
         members.insert("tool".into(), tool);
     }

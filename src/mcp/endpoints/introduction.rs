@@ -10,7 +10,7 @@ use crate::api::Api;
 use crate::api::about::{About, AboutIcon, ApiName};
 use crate::caller::client_grant::ToolScopes;
 use crate::mcp::meta_tools::ListOptions;
-use crate::mcp::visible::{CatalogApi, View};
+use crate::mcp::visible::{CatalogApi, View, VisibleApi};
 use crate::text::{self, counted};
 
 /// The name of a server of several APIs, and of one whose document is not read yet.
@@ -51,26 +51,16 @@ impl Introduction<'_> {
     }
 
     fn introduce_several(&self, mut config: ServerConfig) -> ServerConfig {
-        let names: Vec<&str> = self
-            .apis
-            .iter()
-            .filter_map(|api| api.api.name())
-            .map(ApiName::as_str)
-            .collect();
-        let what = if self.view.reads_only {
-            "Read-only tools"
-        } else {
-            "Tools"
-        };
+        let names = self.apis.iter().filter_map(|api| api.api.name());
+        let names: Vec<&str> = names.map(ApiName::as_str).collect();
+        let what = tools_in_words(self.view.reads_only);
         let intro = format!(
             "{what} of {}; each makes one HTTP request to its API.",
             counted(names.len(), "API")
         );
         let line = |slot: &&ApiSlot, why| Some(format!("- {}: {why}", slot.name.as_ref()?));
-        let awaited = self
-            .awaited
-            .iter()
-            .filter_map(|slot| line(slot, "not loaded yet"));
+        let awaited = self.awaited.iter();
+        let awaited = awaited.filter_map(|slot| line(slot, "not loaded yet"));
         let missing = "not available at the moment; it has no tools";
         let failed = self.failed.iter().filter_map(|slot| line(slot, missing));
         // What is not there comes first: some clients cut the instructions.
@@ -106,27 +96,19 @@ impl Introduction<'_> {
             "" => String::new(),
             prefix => format!(" (names begin with {prefix})"),
         };
-        let count = if api.access.is_none() {
-            let shown = api
-                .api
-                .tools()
-                .iter()
-                .filter(|offered| !self.view.reads_only || offered.hints.is_read_only());
-            format!(", {}", counted(shown.count(), "tool"))
-        } else {
-            String::new()
-        };
-        format!("- {name}{prefix}: {title}{count}")
+        let line = format!("- {name}{prefix}: {title}");
+        if api.access.is_some() {
+            return line;
+        }
+        let shown = VisibleApi::new(api, 0, self.view, None).operations();
+        format!("{line}, {}", counted(shown.count(), "tool"))
     }
 }
 
 /// A sentence that names the APIs that are not there; nothing if all are.
 pub(crate) fn missing_apis(slots: &[&ApiSlot]) -> Option<String> {
-    let names: Vec<&str> = slots
-        .iter()
-        .filter_map(|slot| slot.name.as_ref())
-        .map(ApiName::as_str)
-        .collect();
+    let names = slots.iter().filter_map(|slot| slot.name.as_ref());
+    let names: Vec<&str> = names.map(ApiName::as_str).collect();
     (!names.is_empty()).then(|| {
         format!(
             "Not available at the moment, so that nothing of it is found: {}.",
@@ -199,14 +181,20 @@ pub(crate) fn with_own_words(instructions: &str, about: &About) -> String {
     }
 }
 
+fn tools_in_words(reads_only: bool) -> &'static str {
+    if reads_only {
+        "Read-only tools"
+    } else {
+        "Tools"
+    }
+}
+
 /// A server of one API, in the words of the operator and of the document.
 fn introduce_one(mut config: ServerConfig, api: &Api, reads_only: bool) -> ServerConfig {
     let document = api.document();
     let title = api.title();
-    let version = document
-        .api_version()
-        .map(|version| format!(" {}", text::one_line(version)))
-        .unwrap_or_default();
+    let version = document.api_version();
+    let version = version.map(|version| format!(" {}", text::one_line(version)));
     let about = api.about();
     let described = document
         .description()
@@ -214,13 +202,11 @@ fn introduce_one(mut config: ServerConfig, api: &Api, reads_only: bool) -> Serve
     let described = described
         .map(|described| format!("\n\n{}", text::clean(described)))
         .unwrap_or_default();
-    let what = if reads_only {
-        "Read-only tools"
-    } else {
-        "Tools"
-    };
-    let instructions =
-        format!("{what} for {title}{version}; each makes one HTTP request to that API.{described}");
+    let what = tools_in_words(reads_only);
+    let instructions = format!(
+        "{what} for {title}{}; each makes one HTTP request to that API.{described}",
+        version.unwrap_or_default()
+    );
     config.server_info = identify(about);
     config.with_instructions(with_own_words(&instructions, about))
 }

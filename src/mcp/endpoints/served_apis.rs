@@ -45,6 +45,15 @@ enum ApiOutcome {
     Failed(String),
 }
 
+impl ApiOutcome {
+    fn served(&self) -> Option<&Arc<Api>> {
+        match self {
+            Self::Served(of) => Some(&of.api),
+            Self::Awaited | Self::Failed(_) => None,
+        }
+    }
+}
+
 /// Number of APIs by outcome.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ApiCounts {
@@ -88,11 +97,8 @@ impl ServedApis {
         };
         if !is_single {
             let outcomes = served.outcomes.lock();
-            served
-                .endpoints
-                .iter()
-                .for_each(|endpoint| served.publish(endpoint, &outcomes));
-            drop(outcomes);
+            let endpoints = served.endpoints.iter();
+            endpoints.for_each(|endpoint| served.publish(endpoint, &outcomes));
         }
         served
     }
@@ -109,18 +115,16 @@ impl ServedApis {
             |is: fn(&ApiOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
         ApiCounts {
             all: outcomes.len(),
-            served: count(|outcome| matches!(outcome, ApiOutcome::Served(_))),
+            served: count(|outcome| outcome.served().is_some()),
             awaited: count(|outcome| matches!(outcome, ApiOutcome::Awaited)),
         }
     }
 
     /// Those that are served now.
     pub(crate) fn served(&self) -> Vec<Arc<Api>> {
-        let served = |outcome: &ApiOutcome| match outcome {
-            ApiOutcome::Served(of) => Some(Arc::clone(&of.api)),
-            ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
-        };
-        self.outcomes.lock().iter().filter_map(served).collect()
+        let outcomes = self.outcomes.lock();
+        let served = outcomes.iter().filter_map(ApiOutcome::served);
+        served.cloned().collect()
     }
 
     /// Returns the state of each API, for the operator.
@@ -134,10 +138,7 @@ impl ServedApis {
                     ApiOutcome::Served(_) => "served",
                     ApiOutcome::Failed(_) => "failed",
                 },
-                tools: match outcome {
-                    ApiOutcome::Served(of) => of.api.tools().len(),
-                    ApiOutcome::Awaited | ApiOutcome::Failed(_) => 0,
-                },
+                tools: outcome.served().map_or(0, |api| api.tools().len()),
                 has_failed_reload: failed.load(Ordering::Relaxed),
             };
         self.slots
@@ -166,15 +167,8 @@ impl ServedApis {
     /// A sentence for each of its tool names that another API has; then everything stays as it was.
     pub(crate) fn serve(&self, index: usize, api: Arc<Api>) -> Result<(), Vec<String>> {
         let mut outcomes = self.outcomes.lock();
-        let others = outcomes
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != index);
-        let others = others.filter_map(|(_, outcome)| match outcome {
-            ApiOutcome::Served(of) => Some(of.api.as_ref()),
-            ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
-        });
-        let clashes = clashes_with(&api, others);
+        let others = others_than(index, &outcomes).flatten();
+        let clashes = clashes_with(&api, others.map(Arc::as_ref));
         if !clashes.is_empty() {
             return Err(clashes);
         }
@@ -192,11 +186,8 @@ impl ServedApis {
 
     /// Notes that an API cannot be served: `why` is a sentence for a model.
     pub(crate) fn fail(&self, index: usize, why: &str) {
-        self.settle(
-            index,
-            ApiOutcome::Failed(why.to_owned()),
-            &mut self.outcomes.lock(),
-        );
+        let outcome = ApiOutcome::Failed(why.to_owned());
+        self.settle(index, outcome, &mut self.outcomes.lock());
     }
 
     /// Notes that no API will ever be served, because the server ends.
@@ -208,10 +199,8 @@ impl ServedApis {
 
     /// Returns true if the endpoint with all APIs is served in search mode.
     pub(crate) fn searches(&self) -> bool {
-        self.endpoints
-            .iter()
-            .next()
-            .is_some_and(|whole| whole.searches.get().copied().unwrap_or_default())
+        let whole = self.endpoints.iter().next();
+        whole.is_some_and(|whole| whole.searches.get() == Some(&true))
     }
 
     /// Returns the meta-tools: those of search mode, which replace all tools of an endpoint, and
@@ -233,11 +222,8 @@ impl ServedApis {
             endpoint.searches.get_or_init(|| now);
         }
         if searches != now && !endpoint.view.reads_only {
-            let (mode, other) = if searches {
-                ("search", "all")
-            } else {
-                ("all", "search")
-            };
+            let name = |searches| if searches { "search" } else { "all" };
+            let (mode, other) = (name(searches), name(now));
             tracing::warn!(
                 "--tools auto would now mean `{other}`; it stays `{mode}` until a restart"
             );
@@ -247,15 +233,17 @@ impl ServedApis {
         let prefix = single.map_or("", |options| options.prefix.as_str());
         let meta_tools = MetaTools::new(&all, prefix, &options, searches);
         let most = options.iter().filter_map(|options| options.max_tools).min();
-        if let Some(most) = most.filter(|most| {
-            searches && meta_tools.count() > *most && is_first && !endpoint.view.reads_only
-        }) {
+        let count = meta_tools.count();
+        if let Some(most) = most.filter(|most| count > *most)
+            && searches
+            && is_first
+            && !endpoint.view.reads_only
+        {
             tracing::warn!(
-                "the client takes at most {most} tools, and with the pinned ones these are {}; pin fewer with `pin`",
-                meta_tools.count()
+                "the client takes at most {most} tools, and with the pinned ones these are {count}; pin fewer with `pin`"
             );
         }
-        (meta_tools.count() > 0).then_some(meta_tools)
+        (count > 0).then_some(meta_tools)
     }
 
     /// Returns a sentence for each pattern of `auth_tokens` that matches no tool of any API any
@@ -268,26 +256,17 @@ impl ServedApis {
         api: &Arc<Api>,
         outcomes: &[ApiOutcome],
     ) -> Vec<String> {
-        let others = outcomes
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != index);
-        let others: Vec<Option<&Arc<Api>>> = others
-            .map(|(_, outcome)| match outcome {
-                ApiOutcome::Served(of) => Some(&of.api),
-                ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
-            })
-            .collect();
+        let others = || others_than(index, outcomes);
         let before = match outcomes.get(index) {
             Some(ApiOutcome::Served(before)) => Some(before),
-            Some(ApiOutcome::Failed(_)) if others.iter().all(Option::is_some) => None,
+            Some(ApiOutcome::Failed(_)) if others().all(|other| other.is_some()) => None,
             _ => return Vec::new(),
         };
-        let others: Vec<&Arc<Api>> = others.into_iter().flatten().collect();
         let was_matched =
             |pattern: &Pattern| before.is_none_or(|before| before.api.has_match(pattern));
         let is_matched = |pattern: &Pattern| {
-            others.iter().any(|other| other.has_match(pattern)) || api.has_match(pattern)
+            let mut now = others().flatten().chain([api]);
+            now.any(|api| api.has_match(pattern))
         };
         let shares = self.slots.first().map(|slot| slot.shares.iter());
         let patterns = shares.into_iter().flatten().flat_map(|share| {
@@ -366,6 +345,13 @@ impl ServedApis {
             }
         }
     }
+}
+
+/// The APIs besides the one at that place; `None` for each that is not served.
+fn others_than(index: usize, outcomes: &[ApiOutcome]) -> impl Iterator<Item = Option<&Arc<Api>>> {
+    let others = outcomes.iter().enumerate();
+    let others = others.filter(move |(other, _)| *other != index);
+    others.map(|(_, outcome)| outcome.served())
 }
 
 /// Returns what the operator says of an API, or of all.
