@@ -34,9 +34,8 @@ use http::header::{
 };
 
 use self::records::{Framing, ServerSentEvent, list_records};
-use self::tool_result::ToolResult;
 use crate::files::ReceivedFile;
-use crate::json::{is_json, parse_value};
+use crate::json::is_json;
 use crate::redact::Redactor;
 use crate::redact::json::NumberMark;
 use crate::redact::secrets::TextPlace;
@@ -289,20 +288,6 @@ impl Redactor {
             }
         }
         self.redact_wide_text(response);
-    }
-
-    /// Redacts a result, which may contain decoded parts of a reply.
-    pub(crate) fn redact_result(&self, result: &mut ToolResult, numbers: NumberMark) {
-        if self.secrets.is_empty() {
-            return;
-        }
-        let (texts, meta) = result.texts_mut();
-        texts.for_each(|text| self.redact_text(text, numbers));
-        for value in meta.values_mut() {
-            if let Some(clean) = self.clean(value.to_string().as_bytes(), numbers) {
-                *value = parse_value(&clean).unwrap_or_default();
-            }
-        }
     }
 
     /// Redacts the records of a stream one by one; if one contains a secret, all are written again,

@@ -11,6 +11,8 @@ use super::truncate::Loss;
 use crate::call_error::SignInChallenge;
 use crate::json::{self, JsonObject, NOTES_KEY, RESULT_KEY};
 use crate::observe::metrics::labels::CallOutcome;
+use crate::redact::Redactor;
+use crate::redact::json::NumberMark;
 
 /// The result of a call.
 #[derive(Debug, Default)]
@@ -171,15 +173,21 @@ impl ToolResult {
             .retain(|block| !matches!(block.kind, MediaBlockKind::Link { .. }));
     }
 
-    /// All texts of the result, to be redacted, and the entries of `_meta`.
-    pub(crate) fn texts_mut(&mut self) -> (impl Iterator<Item = &mut String>, &mut JsonObject) {
+    /// Takes secrets out of all texts, which may be decoded parts of a reply.
+    pub(crate) fn redact(&mut self, redactor: &Redactor, numbers: NumberMark) {
         let media = self.media.iter_mut().flat_map(|block| {
             let uri = block.kind.blob_uri().into_iter();
             uri.chain([&mut block.media_type])
         });
         let notes = self.notes.notes.iter_mut().map(|(_, text)| text);
-        let texts = std::iter::once(&mut self.text).chain(notes).chain(media);
-        (texts, &mut self.meta)
+        for text in notes.chain(media).chain([&mut self.text]) {
+            redactor.redact_text(text, numbers);
+        }
+        for value in self.meta.values_mut() {
+            if let Some(clean) = redactor.clean(value.to_string().as_bytes(), numbers) {
+                *value = json::parse_value(&clean).unwrap_or_default();
+            }
+        }
     }
 
     /// The notes, as clients get them.

@@ -2,5 +2,4 @@
 //! them beside answers.
 
 pub(crate) mod connection;
-pub(crate) mod request_origin;
 pub(crate) mod subscription;

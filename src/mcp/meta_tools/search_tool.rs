@@ -3,8 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::listing::{tag_counts, vocabulary};
-use super::meta_tool_set::{MetaTools, read_request};
+use super::meta_tool_set::{MetaTools, read_request, tag_counts, vocabulary};
 use crate::annotate::Effect;
 use crate::annotate::names::MetaToolKind;
 use crate::api::search::SearchedTools;

@@ -90,7 +90,7 @@ impl Call<'_> {
         let of_reply = redactors.iter().map(Arc::as_ref);
         let masks = masks.filter(|_| !is_file);
         for redactor in self.secret_redactors().chain(of_reply).chain(masks) {
-            redactor.redact_result(&mut result, self.number_mark());
+            result.redact(redactor, self.number_mark());
         }
         (result, unsaved)
     }

@@ -10,7 +10,6 @@
 pub(crate) mod handle;
 pub(crate) mod requests;
 pub(crate) mod status;
-pub(crate) mod status_url;
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -19,13 +18,12 @@ use foldhash::HashMap;
 use http::header::LOCATION;
 use parking_lot::Mutex;
 
-use self::handle::{HandleScope, Schedule, WaitState};
+use self::handle::{HandleScope, Schedule, UrlRefusal, WaitState, path_and_query};
 use self::requests::{FoundResult, checked_url, location_of, url_of_state};
 use self::status::{
     FoundStatus, StatusBody, StatusKind, StatusVerdict, header_url, is_possible, recognize,
     settings,
 };
-use self::status_url::{UrlRefusal, path_and_query};
 use super::call::ask::Ask;
 use super::call::{Call, Ending};
 use crate::call_error::CallError;

@@ -4,9 +4,8 @@ use http::Method;
 use serde_json::Value;
 use url::Url;
 
-use super::handle::WaitState;
+use super::handle::{StatusUrl, UrlRefusal, WaitState, path_and_query};
 use super::status::{RESOURCE_LOCATION, StatusBody, StatusKind, header_url, settings};
-use super::status_url::{StatusUrl, UrlRefusal, path_and_query};
 use crate::credentials::authenticator::same_key;
 use crate::json::JsonObject;
 use crate::proxy::call::Call;
