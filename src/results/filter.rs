@@ -25,7 +25,7 @@ use crate::text;
 /// Number of filters that may run at the same time.
 pub(crate) const MAX_PARALLEL_FILTERS: usize = 4;
 /// Time limit of a filter.
-const FILTER_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const FILTER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest program, in bytes.
 const MAX_PROGRAM_BYTES: usize = 4096;
 /// The longest complaint that is shown, in bytes.
@@ -45,27 +45,36 @@ pub struct Sandbox {
     pub places: Arc<Semaphore>,
 }
 
-/// Failure of a filter, in words for its author.
+/// Failure of a filter.
 pub(crate) enum FilterFailure {
-    /// Error of the program itself, which may hold parts of the reply.
+    /// The reply is not JSON.
+    NotJson,
+    /// The output is not JSON: jq knows values that JSON does not, such as NaN.
+    OutputNotJson,
+    /// Error of the program itself, in words that may hold parts of the reply.
     OfProgram(String),
-    /// Error of the sandbox or its limits.
+    /// Error of the sandbox or its limits, in words for the author of the program.
     OfSandbox(String),
 }
 
 impl FilterFailure {
-    /// The same without any part of the reply.
-    pub(crate) fn without_reply(&self) -> &str {
+    fn into_words(self) -> String {
         match self {
-            Self::OfProgram(_) => "it failed on this reply",
-            Self::OfSandbox(why) => why,
+            Self::NotJson => "the reply is not JSON".into(),
+            Self::OutputNotJson => "its output is not JSON".into(),
+            Self::OfProgram(why) | Self::OfSandbox(why) => why,
         }
     }
 
-    fn into_words(self) -> String {
-        match self {
-            Self::OfProgram(why) | Self::OfSandbox(why) => why,
-        }
+    /// Describes the failure of a filter of a model, which gets the reply as it is.
+    pub(crate) fn describe(self) -> String {
+        let (how, given) = match &self {
+            Self::NotJson => (", because", ""),
+            Self::OutputNotJson => (", because", "; the reply is given without it"),
+            _ => (", and the reply is given without it:", ""),
+        };
+        let why = self.into_words();
+        format!("The filter was not applied{how} {why}{given}.")
     }
 }
 
@@ -89,7 +98,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`FilterFailure`].
-    pub(crate) async fn run_waiting(
+    async fn run_waiting(
         &self,
         filter: &str,
         json: &[u8],
@@ -162,33 +171,29 @@ impl Sandbox {
     }
 }
 
-/// Puts what a filter makes of a reply in its place; a reply that is not JSON, and a failure, stay
-/// as they are. `left` is what is left of the call's time.
+/// Puts what a filter makes of a reply in its place; the reply stays as it is if that fails. `left`
+/// is what is left of the call's time, and `max_wait` the longest wait for a place.
+///
+/// # Errors
+/// [`FilterFailure`].
 pub(crate) async fn apply_filter(
     sandbox: &Sandbox,
     filter: &str,
     response: &mut Reply,
     left: Duration,
-) -> Result<(), String> {
-    if !response.status.is_success() {
-        return Ok(());
-    }
+    max_wait: Duration,
+) -> Result<(), FilterFailure> {
     let json = response.json_or_records();
-    let Some(json) = json.filter(|json| is_json(json.as_bytes())) else {
-        return Err("The filter was not applied, because the reply is not JSON.".into());
-    };
-    let late = || Err("it was not done when the time for the call was over".into());
-    match timeout(left, sandbox.run(filter, json.as_bytes())).await.unwrap_or_else(|_| late()) {
-        // jq knows values that JSON does not, such as NaN.
-        Ok(output) if !is_json(&output) => {
-            Err("The filter was not applied, because its output is not JSON; the reply is given without it.".into())
-        }
-        Ok(output) => {
-            response.put_json(output);
-            Ok(())
-        }
-        Err(why) => Err(format!("The filter was not applied, and the reply is given without it: {why}.")),
+    let json = json.filter(|json| is_json(json.as_bytes()));
+    let json = json.ok_or(FilterFailure::NotJson)?;
+    let run = sandbox.run_waiting(filter, json.as_bytes(), max_wait);
+    let late = |_| FilterFailure::from("it was not done when the time for the call was over");
+    let output = timeout(left, run).await.map_err(late)??;
+    if !is_json(&output) {
+        return Err(FilterFailure::OutputNotJson);
     }
+    response.put_json(output);
+    Ok(())
 }
 
 /// Exit code of a process whose standard output is the complaint of [`run`]; no other output of a
@@ -210,17 +215,11 @@ pub(crate) fn run_filter(program: &str, json: &str) -> Result<String, String> {
         .map(unwrap_valr)
         .collect::<Result<_, _>>()
         .map_err(|error| error.to_string())?;
-    match outputs.as_slice() {
-        [only] => Ok(only.to_string()),
-        several => Ok(format!(
-            "[{}]",
-            several
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join(",")
-        )),
-    }
+    let outputs: Vec<String> = outputs.iter().map(ToString::to_string).collect();
+    Ok(match outputs.as_slice() {
+        [only] => only.clone(),
+        several => format!("[{}]", several.join(",")),
+    })
 }
 
 /// Returns true if a text is a jq program.

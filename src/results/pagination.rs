@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::header::LINK;
+use http::header::{HeaderName, LINK};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -76,13 +76,8 @@ pub(crate) fn next(call: PageCall<'_>, response: &Reply) -> Option<NextPage> {
     let has_links = response.headers.contains_key(LINK);
     let in_body = || {
         let object = Node::new(response.json()?).object()?;
-        call.of_object(&object).or_else(|| {
-            if has_links {
-                None
-            } else {
-                call.by_number(&object)
-            }
-        })
+        let by_number = || (!has_links).then(|| call.by_number(&object)).flatten();
+        call.of_object(&object).or_else(by_number)
     };
     in_body().or(by_link)
 }
@@ -105,15 +100,17 @@ pub(crate) fn declared_count(response: &Reply) -> Option<(String, u64)> {
         let counts = object.iter().filter(|(name, _)| is_count(name));
         counts.map(move |(name, node)| (format!("{place}{name}"), node.text().trim()))
     });
-    let headers = response
-        .headers
-        .iter()
-        .filter(|(name, _)| is_count(name.as_str()));
-    let headers =
-        headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?)));
+    let headers = count_headers(response).map(|(name, value)| (name.to_string(), value));
     members
         .chain(headers)
         .find_map(|(name, count)| Some((name, count.parse().ok()?)))
+}
+
+/// The headers with a number of items.
+fn count_headers(response: &Reply) -> impl Iterator<Item = (&HeaderName, &str)> {
+    let headers = response.headers.iter();
+    let counts = headers.filter(|(name, _)| is_count(name.as_str()));
+    counts.filter_map(|(name, value)| Some((name, value.to_str().ok()?)))
 }
 
 /// Returns true if a name is that of a number of items.
@@ -148,11 +145,7 @@ pub(crate) fn count_without_items(response: &Reply) -> Option<u64> {
         .iter()
         .filter(|(name, _)| is_count(name))
         .map(|(_, node)| node.text().trim());
-    let headers = response
-        .headers
-        .iter()
-        .filter(|(name, _)| is_count(name.as_str()));
-    let mut counts = counts.chain(headers.filter_map(|(_, value)| value.to_str().ok()));
+    let mut counts = counts.chain(count_headers(response).map(|(_, value)| value));
     counts.find_map(|count| count.parse().ok().filter(|count| *count > 0))
 }
 
@@ -172,11 +165,9 @@ fn next_link(header: &str) -> Option<&str> {
         let parameters = tail.split('<').next().unwrap_or_default();
         let is_next = parameters.split([';', ',']).any(|parameter| {
             parameter.split_once('=').is_some_and(|(name, value)| {
-                let relations = value.trim().trim_matches('"').split_whitespace();
+                let mut relations = value.trim().trim_matches('"').split_whitespace();
                 name.trim().eq_ignore_ascii_case("rel")
-                    && relations
-                        .into_iter()
-                        .any(|relation| relation.eq_ignore_ascii_case("next"))
+                    && relations.any(|relation| relation.eq_ignore_ascii_case("next"))
             })
         });
         if is_next {
@@ -224,8 +215,7 @@ impl<'c> PageCall<'c> {
             }
             match self.query_parameter(&name) {
                 Some((parameter, None)) => {
-                    let value =
-                        self.typed(self.schema(parameter), Value::String(value.into_owned()))?;
+                    let value = self.typed(self.schema(parameter), value.into_owned().into())?;
                     // Of several values, which are new is not known.
                     if found.insert(parameter.key.clone(), value).is_some() {
                         return None;
@@ -235,14 +225,10 @@ impl<'c> PageCall<'c> {
                     let schema = self.schema(parameter).and_then(|schema| {
                         schema.object()?.get("properties")?.object()?.get(member)
                     });
-                    let value = self.typed(schema, Value::String(value.into_owned()))?;
-                    let sent = || {
-                        self.arguments
-                            .get(&parameter.key)
-                            .cloned()
-                            .unwrap_or_else(|| json!({}))
-                    };
-                    let object = found.entry(parameter.key.clone()).or_insert_with(sent);
+                    let value = self.typed(schema, value.into_owned().into())?;
+                    let sent = || self.arguments.get(&parameter.key).cloned();
+                    let object = found.entry(parameter.key.clone());
+                    let object = object.or_insert_with(|| sent().unwrap_or_else(|| json!({})));
                     object.as_object_mut()?.insert(member.to_owned(), value);
                 }
                 // A credential that the server sends by itself.
@@ -263,17 +249,12 @@ impl<'c> PageCall<'c> {
         };
         let member = || {
             let (object, member) = name.strip_suffix(']')?.split_once('[')?;
-            let deep = |parameter: &&Parameter| {
-                matches!(
-                    parameter.serialization,
-                    Serialization::Style {
-                        style: Style::DeepObject,
-                        ..
-                    }
-                )
+            let parameter = named(object)?;
+            let Serialization::Style { style, .. } = parameter.serialization else {
+                return None;
             };
-            let parameter = named(object).filter(deep)?;
-            (!member.contains('[')).then_some((parameter, Some(member)))
+            let is_member = style == Style::DeepObject && !member.contains('[');
+            is_member.then_some((parameter, Some(member)))
         };
         named(name)
             .map(|parameter| (parameter, None))
@@ -296,13 +277,12 @@ impl<'c> PageCall<'c> {
         else {
             return Some(value);
         };
-        let read = || serde_json::from_str::<Value>(text).ok();
         if kinds.contains("\"string\"") {
             Some(value)
         } else if kinds.contains("\"integer\"") {
             text.parse::<i64>().ok().map(Value::from)
         } else {
-            read().filter(|value| {
+            serde_json::from_str(text).ok().filter(|value: &Value| {
                 (value.is_number() && kinds.contains("\"number\""))
                     || (value.is_boolean() && kinds.contains("\"boolean\""))
             })
@@ -423,16 +403,9 @@ fn objects_around<'a>(object: &Object<'a>) -> Vec<Object<'a>> {
 
 /// `has_more` beside a list: the id of its last item.
 fn last_id(object: &Object<'_>) -> Option<Value> {
-    if !object.boolean("has_more")? {
-        return None;
-    }
-    object
-        .get("data")?
-        .items()?
-        .last()?
-        .object()?
-        .get("id")?
-        .value()
+    let items = object.get("data")?.items()?;
+    let last = items.last()?.object()?.get("id")?.value();
+    last.filter(|_| object.boolean("has_more") == Some(true))
 }
 
 fn is_cursor(value: &Value) -> bool {

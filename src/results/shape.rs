@@ -10,12 +10,12 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName};
 use serde_json::Value;
 
-use super::filter::{FilterFailure, Sandbox};
+use super::filter::{FilterFailure, Sandbox, apply_filter};
 use super::records::{self, Framing};
 use super::render::OutputContract;
 use super::tool_result::ToolResult;
 use super::{Reply, ReplyKind, decode_text, media, operation_label, reply_kind, status_line};
-use crate::json::{self as spec_json, is_json};
+use crate::json::parse_text;
 use crate::redact::Redactor;
 use crate::redact::json::NumberMark;
 use crate::spec::Operation;
@@ -37,7 +37,7 @@ pub(crate) fn max_shaped_bytes(rule: &ResponseRule) -> Option<usize> {
 }
 
 /// Reason for which a reply is withheld, in words for a model.
-pub(crate) struct Withheld(String);
+type Withheld = String;
 
 /// Shapes a reply by a rule; `left` is what is left of the call's time. Returns what of a page is
 /// not shown, in a sentence.
@@ -64,9 +64,8 @@ pub(crate) async fn shape_reply(
     if let (Some(program), true) = (&rule.jq, is_success) {
         run_program(program, sandbox, response, left).await?;
         if let (Some(limit), Some(mut value)) = (rule.max_items, parsed(response)) {
-            let cut = cut_lists(&mut value, limit);
-            if !cut.is_empty() {
-                remark = Some(describe_cut(operation, &cut));
+            if let Some(cut) = cut_lists(operation, &mut value, limit) {
+                remark = Some(cut);
                 response.put_json(value.to_string());
             }
         }
@@ -95,7 +94,7 @@ pub(crate) fn mask_reply(masks: &Redactor, response: &mut Reply) -> Result<(), W
     };
     // Of an error that is not text, the type and the size are shown.
     if !is_readable && response.status.is_success() && !response.body.is_empty() {
-        return Err(Withheld("it cannot be read as text".into()));
+        return Err("it cannot be read as text".into());
     }
     masks.redact(response, NumberMark::Text);
     Ok(())
@@ -147,24 +146,16 @@ fn shape_fields(
     let Some(mut value) = parsed(response) else {
         return unshaped(rule, "it is not JSON");
     };
+    let is_success = response.status.is_success();
     let is_scalar = !value.is_object() && !value.is_array();
-    if is_scalar && response.status.is_success() && !rule.fields.is_empty() {
-        return Err(Withheld("it has no fields".into()));
+    if is_scalar && is_success && !rule.fields.is_empty() {
+        return Err("it has no fields".into());
     }
-    shape_value(rule, &mut value, response.status.is_success());
-    let mut remark = None;
-    if let Some(limit) = rule
-        .max_items
-        .filter(|_| response.status.is_success() && rule.jq.is_none())
-    {
-        let cut = cut_lists(&mut value, limit);
-        remark = (!cut.is_empty()).then(|| describe_cut(operation, &cut));
-    }
-    let problem = response
-        .headers
-        .get(CONTENT_TYPE)
-        .cloned()
-        .filter(|_| !response.status.is_success());
+    shape_value(rule, &mut value, is_success);
+    let limit = rule.max_items.filter(|_| is_success && rule.jq.is_none());
+    let remark = limit.and_then(|limit| cut_lists(operation, &mut value, limit));
+    let problem = response.headers.get(CONTENT_TYPE).cloned();
+    let problem = problem.filter(|_| !is_success);
     response.put_json(value.to_string());
     if let Some(problem) = problem {
         response.headers.insert(CONTENT_TYPE, problem);
@@ -175,13 +166,13 @@ fn shape_fields(
 /// Decides about a reply that cannot be parsed: a rule that removes parts withholds it.
 fn unshaped(rule: &ResponseRule, why: &str) -> Result<Option<String>, Withheld> {
     if rule.withholds() {
-        return Err(Withheld(why.to_owned()));
+        return Err(why.to_owned());
     }
     Ok(None)
 }
 
 fn parsed(response: &Reply) -> Option<Value> {
-    spec_json::parse_text(&response.json_or_records()?).ok()
+    parse_text(&response.json_or_records()?).ok()
 }
 
 fn shape_value(rule: &ResponseRule, value: &mut Value, is_success: bool) {
@@ -224,7 +215,7 @@ fn shaped_records(
 }
 
 fn shape_record(rule: &ResponseRule, record: &mut String, is_success: bool) {
-    match spec_json::parse_text(record) {
+    match parse_text(record) {
         Ok(mut value) if !value.is_string() => {
             shape_value(rule, &mut value, is_success);
             *record = value.to_string();
@@ -286,13 +277,13 @@ fn keep_fields(value: &mut Value, position: &FieldPosition<'_>) -> bool {
     }
 }
 
-/// Cuts the list that a reply is, or those that are its members. Returns the location, the number
-/// of items that are left, and their number before.
-fn cut_lists(value: &mut Value, limit: usize) -> Vec<(String, usize, usize)> {
+/// Cuts the list that a reply is, or those that are its members. Returns a sentence on what is left
+/// of which.
+fn cut_lists(operation: &Operation, value: &mut Value, limit: usize) -> Option<String> {
     let mut cut = Vec::new();
     let mut shorten = |place: &str, items: &mut Vec<Value>| {
         if items.len() > limit {
-            cut.push((place.to_owned(), limit, items.len()));
+            cut.push(format!("{place}{limit} of {}", items.len()));
             items.truncate(limit);
         }
     };
@@ -307,23 +298,18 @@ fn cut_lists(value: &mut Value, limit: usize) -> Vec<(String, usize, usize)> {
         }
         _ => {}
     }
-    cut
-}
-
-fn describe_cut(operation: &Operation, cut: &[(String, usize, usize)]) -> String {
-    let lists = cut
-        .iter()
-        .map(|(place, kept, of)| format!("{place}{kept} of {of}"));
-    let how = match page_size_argument(operation) {
-        Some(size) => format!(
+    let how = page_size_argument(operation).map(|size| {
+        format!(
             " To read on, ask for pages of that size with `{size}`: the next page would leave out the others."
-        ),
-        None => String::new(),
-    };
-    format!(
-        "Only some of the items on this page are shown, as this server is set: {}.{how}",
-        lists.collect::<Vec<_>>().join("; ")
-    )
+        )
+    });
+    (!cut.is_empty()).then(|| {
+        format!(
+            "Only some of the items on this page are shown, as this server is set: {}.{}",
+            cut.join("; "),
+            how.unwrap_or_default()
+        )
+    })
 }
 
 async fn run_program(
@@ -332,51 +318,40 @@ async fn run_program(
     response: &mut Reply,
     left: Duration,
 ) -> Result<(), Withheld> {
-    let Some(sandbox) = sandbox else {
-        return Err(Withheld("filters cannot be run here".into()));
-    };
-    let json = response.json_or_records();
-    let Some(json) = json.filter(|json| is_json(json.as_bytes())) else {
-        return Err(Withheld("it is not JSON".into()));
-    };
-    let late = || Err(FilterFailure::from("the time for the call was over"));
-    let run = sandbox.run_waiting(program, json.as_bytes(), left);
-    // What the program complains of may hold what it was to keep back, and no log holds replies.
-    let output = tokio::time::timeout(left, run)
-        .await
-        .unwrap_or_else(|_| late())
-        .map_err(|failure| {
-            tracing::warn!(
-                "the jq program of a rule was not applied: {}",
-                failure.without_reply()
-            );
-            Withheld("its jq program could not be applied".into())
-        })?;
-    if !is_json(&output) {
-        return Err(Withheld("the output of its jq program is not JSON".into()));
+    let sandbox = sandbox.ok_or("filters cannot be run here")?;
+    match apply_filter(sandbox, program, response, left, left).await {
+        Ok(()) => Ok(()),
+        Err(FilterFailure::NotJson) => Err("it is not JSON".into()),
+        Err(FilterFailure::OutputNotJson) => Err("the output of its jq program is not JSON".into()),
+        // What the program complains of may hold what it was to keep back, and no log holds replies.
+        Err(failure) => {
+            let why = match &failure {
+                FilterFailure::OfSandbox(why) => why,
+                _ => "it failed on this reply",
+            };
+            tracing::warn!("the jq program of a rule was not applied: {why}");
+            Err("its jq program could not be applied".into())
+        }
     }
-    response.put_json(output);
-    Ok(())
 }
 
-impl Withheld {
-    /// Makes the result in place of a reply. A success stays one, so that the call is not repeated.
-    pub(crate) fn result(
-        &self,
-        operation: &Operation,
-        response: &Reply,
-        contract: OutputContract,
-    ) -> ToolResult {
-        let text = format!(
-            "{} from {}. The reply of {} bytes is withheld, because this server is set to give only a part of it, and {}.",
-            status_line(response.status),
-            operation_label(operation),
-            response.body.len(),
-            self.0
-        );
-        if !response.status.is_success() {
-            return ToolResult::error(text);
-        }
+/// Makes the result in place of a reply that is withheld. A success stays one, so that the call is
+/// not repeated.
+pub(crate) fn withheld_result(
+    operation: &Operation,
+    response: &Reply,
+    why: &str,
+    contract: OutputContract,
+) -> ToolResult {
+    let text = format!(
+        "{} from {}. The reply of {} bytes is withheld, because this server is set to give only a part of it, and {why}.",
+        status_line(response.status),
+        operation_label(operation),
+        response.body.len()
+    );
+    if response.status.is_success() {
         ToolResult::of_text(text, contract.text_form())
+    } else {
+        ToolResult::error(text)
     }
 }

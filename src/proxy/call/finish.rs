@@ -15,14 +15,14 @@ use crate::json::JsonObject;
 use crate::proxy::exchange::save_reply;
 use crate::redact::json::NumberMark;
 use crate::redact::secrets::MARK;
-use crate::results;
 use crate::results::failure::{KnownOfCall, describe_failure};
+use crate::results::filter::{FILTER_TIMEOUT, FilterFailure, apply_filter};
 use crate::results::pagination::{NextPage, PageCall};
 use crate::results::remarks::{PageReport, WaitRemark};
 use crate::results::render::{OutputContract, Rendering};
 use crate::results::reply_headers::ShownHeaders;
 use crate::results::result_notes::NoteKind;
-use crate::results::shape::{mask_reply, max_shaped_bytes, shape_reply};
+use crate::results::shape::{mask_reply, max_shaped_bytes, shape_reply, withheld_result};
 use crate::results::tool_result::ToolResult;
 use crate::results::{Reply, pagination, render, status_line};
 
@@ -113,9 +113,17 @@ impl Call<'_> {
                 .and_then(|key| self.arguments.get(key)?.as_str())
         {
             is_filtered = true;
-            let filtered =
-                results::filter::apply_filter(sandbox, filter, &mut reply, self.time_left());
-            remark = Box::pin(filtered).await.err();
+            if reply.status.is_success() {
+                let filtered = apply_filter(
+                    sandbox,
+                    filter,
+                    &mut reply,
+                    self.time_left(),
+                    FILTER_TIMEOUT,
+                );
+                let failed = Box::pin(filtered).await.err();
+                remark = failed.map(FilterFailure::describe);
+            }
         }
         let pages_key = pages
             .as_ref()
@@ -265,8 +273,8 @@ impl Call<'_> {
             if let (Ok(_), Some(masks)) = (&shaped, &self.target.masks) {
                 shaped = mask_reply(masks, &mut reply).and(shaped);
             }
-            cut = shaped
-                .map_err(|withheld| withheld.result(operation, &reply, self.target.contract))?;
+            let contract = self.target.contract;
+            cut = shaped.map_err(|why| withheld_result(operation, &reply, &why, contract))?;
         }
         Ok(Cleaned {
             reply,

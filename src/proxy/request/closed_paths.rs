@@ -162,10 +162,9 @@ impl ClosedPaths {
     fn add(&mut self, declared: &DeclaredOperation<'_>) {
         // Many servers run what answers GET for HEAD as well (RFC 9110 section 9.3.2).
         let method = merged(&declared.method);
-        match declared.tool {
-            Some(tool) if !tool.is_read_only => self.writing_methods.insert(method.clone()),
-            _ => false,
-        };
+        if declared.tool.is_some_and(|tool| !tool.is_read_only) {
+            self.writing_methods.insert(method.clone());
+        }
         if declared.tool.is_none_or(|tool| tool.must_confirm) {
             self.closed_methods.insert(method.clone());
         }
@@ -201,31 +200,21 @@ impl ClosedPaths {
     fn node_at(&mut self, root: usize, patterns: &[SegmentPattern]) -> usize {
         patterns.iter().fold(root, |parent, pattern| {
             let next = self.nodes.len();
-            let known = self
-                .nodes
-                .get(parent)
-                .and_then(|node| match pattern.literal() {
-                    Some(literal) => node.literals.get(literal).copied(),
-                    None => node.patterns.get(pattern).copied(),
+            let Some(node) = self.nodes.get_mut(parent) else {
+                return parent;
+            };
+            let literal = pattern.literal();
+            let child = match literal {
+                Some(literal) => *node.literals.entry(literal.into()).or_insert(next),
+                None => *node.patterns.entry(pattern.clone()).or_insert(next),
+            };
+            if child == next {
+                self.nodes.push(PathNode {
+                    pattern: literal.is_none().then(|| pattern.clone()),
+                    ..PathNode::default()
                 });
-            if let Some(known) = known {
-                return known;
             }
-            if let Some(node) = self.nodes.get_mut(parent) {
-                match pattern.literal() {
-                    Some(literal) => {
-                        node.literals.insert(literal.into(), next);
-                    }
-                    None => {
-                        node.patterns.insert(pattern.clone(), next);
-                    }
-                }
-            }
-            self.nodes.push(PathNode {
-                pattern: pattern.literal().is_none().then(|| pattern.clone()),
-                ..PathNode::default()
-            });
-            next
+            child
         })
     }
 
@@ -280,11 +269,8 @@ impl ClosedPaths {
                 }
             }
         }
-        reached.retain(|operation| {
-            self.operations
-                .get(*operation)
-                .is_some_and(|known| known.method == *method)
-        });
+        let has_method = |known: &KnownOperation| known.method == *method;
+        reached.retain(|operation| self.operations.get(*operation).is_some_and(has_method));
         Some(reached)
     }
 
@@ -351,23 +337,20 @@ fn merged(method: &Method) -> Method {
 
 impl SegmentPattern {
     fn of(segment: &[TemplatePart], slashes: &[&str]) -> Self {
-        let is_spanning = |part: &TemplatePart| match part {
-            TemplatePart::Literal(_) => false,
-            TemplatePart::Variable(name) => slashes.contains(&name.as_str()),
+        let mut pattern = Self {
+            pieces: Vec::new(),
+            has_slashes: false,
         };
-        let mut pieces = Vec::new();
         for part in segment {
-            match part {
-                TemplatePart::Literal(literal) => {
-                    pieces.push(Some(folded(&fully_decoded(literal))));
+            pattern.pieces.push(match part {
+                TemplatePart::Literal(literal) => Some(folded(&fully_decoded(literal))),
+                TemplatePart::Variable(name) => {
+                    pattern.has_slashes |= slashes.contains(&name.as_str());
+                    None
                 }
-                TemplatePart::Variable(_) => pieces.push(None),
-            }
+            });
         }
-        Self {
-            pieces,
-            has_slashes: segment.iter().any(is_spanning),
-        }
+        pattern
     }
 
     /// Returns its text if it has no variable.
@@ -432,12 +415,10 @@ impl SegmentPattern {
             [before @ .., Some(last), None] => (before, last.strip_suffix('.')?),
             _ => return None,
         };
-        let plain = Some(plain).filter(|plain| !plain.is_empty());
-        let pieces: Vec<_> = before
-            .iter()
-            .cloned()
-            .chain(plain.map(|plain| Some(plain.to_owned())))
-            .collect();
+        let mut pieces = before.to_vec();
+        if !plain.is_empty() {
+            pieces.push(Some(plain.to_owned()));
+        }
         (!pieces.is_empty()).then_some(Self {
             pieces,
             has_slashes: self.has_slashes,

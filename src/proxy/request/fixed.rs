@@ -6,7 +6,7 @@
 //! what was written.
 
 use http::header::{COOKIE, HeaderName};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::body::write_body;
 use super::{Request, RequestTemplate, header, query_pairs};
@@ -62,11 +62,20 @@ fn refusal() -> CallError {
 /// Returns true if a pair of a query or a form holds the key after a semicolon, at which some
 /// servers split as well.
 fn holds_key_behind_semicolon(pair: &str, closed: &str) -> bool {
-    let mut keys = pair
-        .split(';')
-        .skip(1)
-        .map(|part| part.split('=').next().unwrap_or_default());
-    keys.any(|key| is_read_as(&decoded(key), closed))
+    let mut parts = pair.split(';').skip(1);
+    parts.any(|part| {
+        let key = part.split('=').next().unwrap_or_default();
+        is_read_as(&decoded(key), closed)
+    })
+}
+
+/// The pairs of a query or a form, each as it is written and decoded.
+fn pairs_of(text: &str) -> impl Iterator<Item = (&str, (String, String))> {
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (pair, (decoded(key), decoded(value)))
+    })
 }
 
 fn decoded(text: &str) -> String {
@@ -81,13 +90,8 @@ fn decoded(text: &str) -> String {
 /// about `filter[tenant]`.
 pub(crate) fn is_read_as(name: &str, closed: &str) -> bool {
     let is_closed = |name: &str| text::without_case(name).eq(text::without_case(closed));
-    is_closed(name)
-        || is_closed(
-            name.split(['[', ']', '\0'])
-                .next()
-                .unwrap_or_default()
-                .trim(),
-        )
+    let first = name.split(['[', ']', '\0']).next().unwrap_or_default();
+    is_closed(name) || is_closed(first.trim())
 }
 
 fn query_holds(
@@ -96,12 +100,11 @@ fn query_holds(
     value: Option<&Value>,
     request: &Request,
 ) -> bool {
-    let mut expected: Vec<(String, String)> = value
-        .map(|value| query_pairs(parameter, value))
-        .unwrap_or_default();
-    for (key, value) in &mut expected {
-        (*key, *value) = (decoded(key), decoded(value));
-    }
+    let expected = value.map(|value| query_pairs(parameter, value));
+    let expected = expected.into_iter().flatten();
+    let mut expected: Vec<(String, String)> = expected
+        .map(|(key, value)| (decoded(&key), decoded(&value)))
+        .collect();
     let is_other = |key: &str| {
         let mut others = operation
             .parameters
@@ -111,17 +114,8 @@ fn query_holds(
             other.location == Location::Query && other.name == key && other.name != parameter.name
         })
     };
-    let pairs = request
-        .url
-        .query()
-        .unwrap_or_default()
-        .split('&')
-        .filter(|pair| !pair.is_empty());
-    let pairs = pairs.map(|pair| {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (pair, (decoded(key), decoded(value)))
-    });
-    let pairs: Vec<(&str, (String, String))> = pairs.collect();
+    let query = request.url.query().unwrap_or_default();
+    let pairs: Vec<(&str, (String, String))> = pairs_of(query).collect();
     let mut others = pairs.iter().filter(|(_, read)| !expected.contains(read));
     if others.any(|(pair, _)| holds_key_behind_semicolon(pair, &parameter.name)) {
         return false;
@@ -211,19 +205,17 @@ fn body_holds(template: &RequestTemplate<'_>, arguments: &JsonObject, request: &
         .and_then(|bytes| std::str::from_utf8(bytes).ok())
         .unwrap_or_default();
     let is_hidden = |name: &str| {
-        let key = |pair: &str| decoded(pair.split('=').next().unwrap_or_default());
-        let mut others = form.split('&').filter(|pair| !is_read_as(&key(pair), name));
-        others.any(|pair| holds_key_behind_semicolon(pair, name))
+        let mut others = pairs_of(form).filter(|(_, (key, _))| !is_read_as(key, name));
+        others.any(|(pair, _)| holds_key_behind_semicolon(pair, name))
     };
     names.all(|name| {
         if is_hidden(name) {
             return false;
         }
-        let alone = value
-            .get(name)
-            .map(|value| Value::Object(JsonObject::from_iter([(name.clone(), value.clone())])));
-        let alone =
-            alone.map(|alone| write_body(template.document, media_type, &alone, template.files));
+        let alone = value.get(name).map(|value| {
+            let alone = json!({ name: value });
+            write_body(template.document, media_type, &alone, template.files)
+        });
         let own = match alone {
             None => Some(Vec::new()),
             Some(Ok(body)) => fields_of(media_type, &body.content),
@@ -250,20 +242,12 @@ fn fields_of(media_type: &MediaType, payload: &Payload) -> Option<Vec<(String, S
     match media_type.kind {
         MediaKind::Form => {
             let text = std::str::from_utf8(payload.bytes()?).ok()?;
-            let pairs = text.split('&').filter(|pair| !pair.is_empty());
-            let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-            Some(
-                pairs
-                    .map(|(key, value)| (decoded(key), decoded(value)))
-                    .collect(),
-            )
+            Some(pairs_of(text).map(|(_, read)| read).collect())
         }
-        MediaKind::Multipart => Some(
-            part_names(payload)
-                .into_iter()
-                .map(|name| (name, String::new()))
-                .collect(),
-        ),
+        MediaKind::Multipart => {
+            let names = part_names(payload).into_iter();
+            Some(names.map(|name| (name, String::new())).collect())
+        }
         _ => None,
     }
 }

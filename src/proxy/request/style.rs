@@ -11,7 +11,6 @@ use http::Method;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::style;
 use super::target::PathValue;
 use crate::call_error::CallError;
 use crate::json::plain_number;
@@ -68,12 +67,8 @@ pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep:
         }
         (Style::Label, Value::Object(_)) => {
             out.push('.');
-            pairs(
-                &mut out,
-                value,
-                if explode { ("=", ".") } else { (",", ",") },
-                keep,
-            );
+            let separators = if explode { ("=", ".") } else { (",", ",") };
+            pairs(&mut out, value, separators, keep);
         }
         (Style::Label, _) => {
             out.push('.');
@@ -102,12 +97,10 @@ pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep:
         }
         (Style::Matrix, _) => matrix(&mut out, &name, value, keep),
         (_, Value::Array(items)) => write_list(&mut out, items, separator(style, keep), keep),
-        (_, Value::Object(_)) => pairs(
-            &mut out,
-            value,
-            if explode { ("=", ",") } else { (",", ",") },
-            keep,
-        ),
+        (_, Value::Object(_)) => {
+            let separators = if explode { ("=", ",") } else { (",", ",") };
+            pairs(&mut out, value, separators, keep);
+        }
         _ => push_scalar(&mut out, value, keep),
     }
     out
@@ -138,17 +131,11 @@ pub(crate) fn query(
             .map(|item| (key.clone(), percent_encode(&item, keep)))
             .collect(),
         (_, Value::Object(object)) if explode => {
-            let members = object
-                .iter()
-                .filter_map(|(member, value)| Some((member, scalar(value)?)));
-            members
-                .map(|(member, value)| {
-                    (
-                        percent_encode(member, Keep::Unreserved),
-                        percent_encode(&value, keep),
-                    )
-                })
-                .collect()
+            let member = |(name, value): (&String, &Value)| {
+                let value = percent_encode(&scalar(value)?, keep);
+                Some((percent_encode(name, Keep::Unreserved), value))
+            };
+            object.iter().filter_map(member).collect()
         }
         (_, Value::Array(items)) => {
             let mut out = String::new();
@@ -157,12 +144,8 @@ pub(crate) fn query(
         }
         (_, Value::Object(_)) => {
             let mut out = String::new();
-            pairs(
-                &mut out,
-                value,
-                (separator(style, keep), separator(style, keep)),
-                keep,
-            );
+            let separator = separator(style, keep);
+            pairs(&mut out, value, (separator, separator), keep);
             vec![(key, out)]
         }
         _ => scalar(value)
@@ -192,12 +175,8 @@ fn deep(key: &str, value: &Value, keep: Keep, found: &mut Vec<(String, String)>)
     match value {
         Value::Object(object) => {
             for (member, inner) in object {
-                deep(
-                    &format!("{key}%5B{}%5D", percent_encode(member, Keep::Unreserved)),
-                    inner,
-                    keep,
-                    found,
-                );
+                let member = percent_encode(member, Keep::Unreserved);
+                deep(&format!("{key}%5B{member}%5D"), inner, keep, found);
             }
         }
         Value::Array(items) => {
@@ -255,20 +234,17 @@ fn matrix(out: &mut String, name: &str, value: &Value, keep: Keep) {
 }
 
 pub(crate) fn form_style(encoding: Option<&Encoding>) -> (Style, bool) {
-    let style = encoding
-        .and_then(|encoding| encoding.style)
-        .unwrap_or(Style::Form);
-    let explode = encoding
-        .and_then(|encoding| encoding.explode)
-        .unwrap_or(style == Style::Form);
-    (style, explode)
+    let style = encoding.and_then(|encoding| encoding.style);
+    let style = style.unwrap_or(Style::Form);
+    let explode = encoding.and_then(|encoding| encoding.explode);
+    (style, explode.unwrap_or(style == Style::Form))
 }
 
 /// The value as the text of its `content` media type: JSON, or the plain scalar for anything else.
 fn content_text(media_type: &str, value: &Value) -> String {
     match MediaKind::of(media_type) {
         MediaKind::Json => value.to_string(),
-        _ => style::scalar(value).unwrap_or_default().into_owned(),
+        _ => scalar(value).unwrap_or_default().into_owned(),
     }
 }
 
@@ -279,45 +255,30 @@ pub(super) fn path_value(operation: &Operation, parameter: &Parameter, value: &V
             percent_encode(&content_text(media_type, value), Keep::Unreserved)
         }
         Serialization::Style {
-            style: Style::Simple,
-            allow_reserved,
-            ..
-        } if let (true, Value::String(text)) = (parameter.slashes, value) => {
-            let keep = if *allow_reserved {
-                Keep::Segment
-            } else {
-                Keep::Unreserved
-            };
-            let (encoded, count) = percent_encode_segments(text, keep);
-            segments = count;
-            encoded
-        }
-        Serialization::Style {
             style,
             explode,
             allow_reserved,
         } => {
-            let keep = if *allow_reserved {
-                Keep::Segment
-            } else {
-                Keep::Unreserved
-            };
-            style::path(&parameter.name, value, *style, *explode, keep)
+            let keep = kept(*allow_reserved, Keep::Segment);
+            match value {
+                Value::String(text) if parameter.slashes && *style == Style::Simple => {
+                    let (encoded, count) = percent_encode_segments(text, keep);
+                    segments = count;
+                    encoded
+                }
+                _ => path(&parameter.name, value, *style, *explode, keep),
+            }
         }
     };
     let plain = match value {
-        Value::Array(items) => items
-            .iter()
-            .filter_map(style::scalar)
-            .map(Into::into)
-            .collect(),
+        Value::Array(items) => items.iter().filter_map(scalar).map(Into::into).collect(),
         Value::Object(object) => object
             .iter()
-            .flat_map(|(key, value)| [Some(key.as_str().into()), style::scalar(value)])
+            .flat_map(|(key, value)| [Some(key.as_str().into()), scalar(value)])
             .flatten()
             .map(Into::into)
             .collect(),
-        _ => style::scalar(value).map(Into::into).into_iter().collect(),
+        _ => Vec::from_iter(scalar(value).map(Into::into)),
     };
     let is_read = [Method::GET, Method::HEAD].contains(&operation.method);
     let ends_path = matches!(operation.template.segments.last().map(Vec::as_slice), Some([TemplatePart::Variable(name)]) if *name == parameter.name);
@@ -327,6 +288,15 @@ pub(super) fn path_value(operation: &Operation, parameter: &Parameter, value: &V
         plain,
         segments,
         may_be_empty: parameter.slashes && is_read && ends_path,
+    }
+}
+
+/// The characters that are kept, by whether reserved ones may be.
+fn kept(allow_reserved: bool, reserved: Keep) -> Keep {
+    if allow_reserved {
+        reserved
+    } else {
+        Keep::Unreserved
     }
 }
 
@@ -341,12 +311,8 @@ pub(super) fn query_pairs(parameter: &Parameter, value: &Value) -> Vec<(String, 
             explode,
             allow_reserved,
         } => {
-            let keep = if *allow_reserved {
-                Keep::Reserved
-            } else {
-                Keep::Unreserved
-            };
-            style::query(&parameter.name, value, *style, *explode, keep)
+            let keep = kept(*allow_reserved, Keep::Reserved);
+            query(&parameter.name, value, *style, *explode, keep)
         }
     }
 }
@@ -360,9 +326,7 @@ pub(super) fn whole_query(parameter: &Parameter, value: &Value) -> Vec<(String, 
         {
             object
                 .iter()
-                .flat_map(|(name, value)| {
-                    style::query(name, value, Style::Form, true, Keep::Unreserved)
-                })
+                .flat_map(|(name, value)| query(name, value, Style::Form, true, Keep::Unreserved))
                 .collect()
         }
         // A pair without a key is the whole query.
@@ -388,55 +352,41 @@ pub(crate) fn header(
     let text = match &parameter.serialization {
         Serialization::Content { media_type } => content_text(media_type, value),
         Serialization::Style { style, explode, .. } => {
-            style::path(&parameter.name, value, *style, *explode, Keep::All)
+            path(&parameter.name, value, *style, *explode, Keep::All)
         }
     };
+    let invalid = |problem| invalid_argument(&parameter.key, problem);
     let name = HeaderName::from_bytes(parameter.name.as_bytes())
-        .map_err(|_| invalid_argument(&parameter.key, "has a name that no header can have"))?;
-    if text
-        .bytes()
-        .any(|byte| byte != b'\t' && (byte < 0x20 || byte == 0x7f))
-    {
-        return Err(invalid_argument(
-            &parameter.key,
+        .map_err(|_| invalid("has a name that no header can have"))?;
+    let is_control = |byte| byte != b'\t' && (byte < 0x20 || byte == 0x7f);
+    if text.bytes().any(is_control) {
+        return Err(invalid(
             "holds a line break or another control character, which a header cannot",
         ));
     }
     if !text.is_ascii() {
-        return Err(invalid_argument(
-            &parameter.key,
+        return Err(invalid(
             "holds characters outside ASCII, which a header cannot",
         ));
     }
-    let value = HeaderValue::from_str(&text)
-        .map_err(|_| invalid_argument(&parameter.key, "cannot be sent in a header"))?;
+    let value = HeaderValue::from_str(&text).map_err(|_| invalid("cannot be sent in a header"))?;
     headers.insert(name, value);
     Ok(())
 }
 
 /// Cookie pairs. What could end a cookie (RFC 6265 section 4.1.1) is percent-encoded in every
 /// style, so that a value can add none.
-pub(super) fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>, CallError> {
-    let legal = |name: &str| {
-        !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
-    };
-    if !legal(&parameter.name) {
-        return Err(invalid_argument(
-            &parameter.key,
-            "has a name that no cookie can have",
-        ));
+pub(super) fn cookie(parameter: &Parameter, value: &Value) -> Result<Option<String>, CallError> {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let (key, name) = (&parameter.key, &parameter.name);
+    if name.is_empty() || !name.bytes().all(is_legal) {
+        return Err(invalid_argument(key, "has a name that no cookie can have"));
     }
     let (pairs, separator) = match &parameter.serialization {
-        Serialization::Content { media_type } => (
-            vec![(
-                parameter.name.clone(),
-                percent_encode(&content_text(media_type, value), Keep::Unreserved),
-            )],
-            "; ",
-        ),
+        Serialization::Content { media_type } => {
+            let text = percent_encode(&content_text(media_type, value), Keep::Unreserved);
+            (vec![(name.clone(), text)], "; ")
+        }
         // The form style writes its pairs with `&` in a cookie as well (OAS "Style Examples");
         // `cookie` of 3.2 does not.
         Serialization::Style {
@@ -444,7 +394,7 @@ pub(super) fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>
             explode,
             ..
         } => (
-            style::query(&parameter.name, value, Style::Form, *explode, Keep::Cookie),
+            query(&parameter.name, value, Style::Form, *explode, Keep::Cookie),
             "; ",
         ),
         Serialization::Style {
@@ -452,25 +402,15 @@ pub(super) fn cookie(parameter: &Parameter, value: &Value) -> Result<Vec<String>
             explode,
             allow_reserved,
         } => {
-            let keep = if *allow_reserved {
-                Keep::FormCookie
-            } else {
-                Keep::Unreserved
-            };
-            (
-                style::query(&parameter.name, value, *style, *explode, keep),
-                "&",
-            )
+            let keep = kept(*allow_reserved, Keep::FormCookie);
+            (query(&parameter.name, value, *style, *explode, keep), "&")
         }
     };
     let pairs: Vec<String> = pairs
         .into_iter()
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    Ok(Some(pairs.join(separator))
-        .filter(|text| !text.is_empty())
-        .into_iter()
-        .collect())
+    Ok(Some(pairs.join(separator)).filter(|text| !text.is_empty()))
 }
 
 pub(super) fn invalid_argument(argument: &str, problem: &str) -> CallError {

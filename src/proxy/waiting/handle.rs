@@ -52,7 +52,7 @@ pub(crate) struct WaitState {
     /// Time of the call, in seconds since 1970.
     pub(super) started: u64,
     /// Time after which the handle is refused, in seconds since 1970.
-    expires: u64,
+    pub(super) expires: u64,
     /// Arguments of the call that its result needs.
     pub(crate) arguments: JsonObject,
 }
@@ -103,29 +103,6 @@ fn state_keys() -> Option<&'static StateKeys> {
 }
 
 impl WaitState {
-    /// State of a wait that begins.
-    pub(super) fn new(
-        tool: &str,
-        url: String,
-        kind: StatusKind,
-        original: String,
-        schedule: Schedule,
-        now: SystemTime,
-    ) -> Self {
-        Self {
-            tool: tool.to_owned(),
-            url,
-            kind,
-            is_done: false,
-            original,
-            location: None,
-            schedule,
-            started: seconds(now),
-            expires: 0,
-            arguments: JsonObject::new(),
-        }
-    }
-
     /// The handle; `None` if it would be too long, or there is no randomness.
     pub(crate) fn seal(&mut self, scope: HandleScope<'_>, now: SystemTime) -> Option<String> {
         self.expires = seconds(now).saturating_add(LIFETIME);
@@ -276,10 +253,6 @@ const MAX_BYTES: usize = 4096;
 /// The longest path of one, in bytes.
 const MAX_PATH_BYTES: usize = 2048;
 
-/// URL of the API that a reply names, which was checked.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct StatusUrl(Url);
-
 /// Returns path and query of a URL.
 pub(crate) fn path_and_query(url: &Url) -> String {
     match url.query() {
@@ -321,77 +294,70 @@ impl UrlRefusal {
     }
 }
 
-impl StatusUrl {
-    /// Reads a URL or a relative reference (RFC 3986 section 4.2) of the reply to a request.
-    /// `named` is the template of the operation that a rule names for it.
-    ///
-    /// # Errors
-    /// [`UrlRefusal`]; nothing may be sent then.
-    pub(crate) fn read(
-        text: &str,
-        request: &Url,
-        base: &BaseUrl,
-        named: Option<&PathTemplate>,
-        has_own_base: bool,
-        guard: Option<PathGuard<'_>>,
-    ) -> Result<Self, UrlRefusal> {
-        if text.len() > MAX_BYTES {
-            return Err(UrlRefusal::TooLong);
-        }
-        // URL parsers drop white space and control characters, and read a backslash as a slash.
-        let is_odd = |character: char| {
-            character.is_control() || character.is_whitespace() || matches!(character, '\\' | '#')
-        };
-        if fully_decoded(text).contains(MARK) {
-            return Err(UrlRefusal::Redacted);
-        }
-        if text.is_empty() || text.contains(is_odd) {
-            return Err(UrlRefusal::Malformed);
-        }
-        if has_dot_segment(text.split('?').next().unwrap_or_default()) {
-            return Err(UrlRefusal::Climbs);
-        }
-        let url = request.join(text).map_err(|_| UrlRefusal::Malformed)?;
-        let own = base.url();
-        if url.scheme() != own.scheme()
-            || url.host() != own.host()
-            || url.port_or_known_default() != own.port_or_known_default()
-        {
-            return Err(UrlRefusal::Elsewhere);
-        }
-        if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
-            return Err(UrlRefusal::Malformed);
-        }
-        if url.as_str().len() > MAX_BYTES || url.path().len() > MAX_PATH_BYTES {
-            return Err(UrlRefusal::TooLong);
-        }
-        if has_dot_segment(url.path()) {
-            return Err(UrlRefusal::Climbs);
-        }
-        let root = own.path().trim_end_matches('/');
-        let below = url.path().strip_prefix(root);
-        below
-            .filter(|below| below.starts_with('/'))
-            .ok_or(UrlRefusal::BesideBase)?;
-        if has_hidden_end(url.path()) {
-            return Err(UrlRefusal::HiddenEnd);
-        }
-        let asked = AskedPath {
-            full: url.path(),
-            base: root.len(),
-            has_own_base,
-            in_value: None,
-        };
-        if guard.is_none_or(|guard| guard.refuses_url(&asked, named)) {
-            return Err(UrlRefusal::Closed);
-        }
-        Ok(Self(url))
+/// Reads a URL or a relative reference (RFC 3986 section 4.2) of the reply to a request.
+/// `named` is the template of the operation that a rule names for it.
+///
+/// # Errors
+/// [`UrlRefusal`]; nothing may be sent then.
+pub(super) fn read_url(
+    text: &str,
+    request: &Url,
+    base: &BaseUrl,
+    named: Option<&PathTemplate>,
+    has_own_base: bool,
+    guard: Option<PathGuard<'_>>,
+) -> Result<Url, UrlRefusal> {
+    if text.len() > MAX_BYTES {
+        return Err(UrlRefusal::TooLong);
     }
-
-    /// Returns the URL.
-    pub(crate) fn into_url(self) -> Url {
-        self.0
+    // URL parsers drop white space and control characters, and read a backslash as a slash.
+    let is_odd = |character: char| {
+        character.is_control() || character.is_whitespace() || matches!(character, '\\' | '#')
+    };
+    if fully_decoded(text).contains(MARK) {
+        return Err(UrlRefusal::Redacted);
     }
+    if text.is_empty() || text.contains(is_odd) {
+        return Err(UrlRefusal::Malformed);
+    }
+    if has_dot_segment(text.split('?').next().unwrap_or_default()) {
+        return Err(UrlRefusal::Climbs);
+    }
+    let url = request.join(text).map_err(|_| UrlRefusal::Malformed)?;
+    let own = base.url();
+    if url.scheme() != own.scheme()
+        || url.host() != own.host()
+        || url.port_or_known_default() != own.port_or_known_default()
+    {
+        return Err(UrlRefusal::Elsewhere);
+    }
+    if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+        return Err(UrlRefusal::Malformed);
+    }
+    if url.as_str().len() > MAX_BYTES || url.path().len() > MAX_PATH_BYTES {
+        return Err(UrlRefusal::TooLong);
+    }
+    if has_dot_segment(url.path()) {
+        return Err(UrlRefusal::Climbs);
+    }
+    let root = own.path().trim_end_matches('/');
+    let below = url.path().strip_prefix(root);
+    below
+        .filter(|below| below.starts_with('/'))
+        .ok_or(UrlRefusal::BesideBase)?;
+    if has_hidden_end(url.path()) {
+        return Err(UrlRefusal::HiddenEnd);
+    }
+    let asked = AskedPath {
+        full: url.path(),
+        base: root.len(),
+        has_own_base,
+        in_value: None,
+    };
+    if guard.is_none_or(|guard| guard.refuses_url(&asked, named)) {
+        return Err(UrlRefusal::Closed);
+    }
+    Ok(url)
 }
 
 /// Returns true if servers may read a path as a shorter one: up to a character that ends paths or
@@ -556,7 +522,7 @@ mod tests {
             paths: &ClosedPaths::new(std::iter::once(secret)),
             shown: &ShownTools::default(),
         };
-        StatusUrl::read(text, &request, &base, None, false, Some(guard))
+        read_url(text, &request, &base, None, false, Some(guard))
             .map(|url| path_and_query(&url.into_url()))
     }
 

@@ -18,7 +18,7 @@ use foldhash::HashMap;
 use http::header::LOCATION;
 use parking_lot::Mutex;
 
-use self::handle::{HandleScope, Schedule, UrlRefusal, WaitState, path_and_query};
+use self::handle::{HandleScope, Schedule, UrlRefusal, WaitState, path_and_query, seconds};
 use self::requests::{FoundResult, checked_url, location_of, url_of_state};
 use self::status::{
     FoundStatus, StatusBody, StatusKind, StatusVerdict, header_url, is_possible, recognize,
@@ -99,47 +99,31 @@ impl Call<'_> {
         let original = self
             .original_url()
             .ok_or("its request cannot be made again")?;
-        let (kind, url) = match found {
-            FoundStatus::Url(kind, text) => {
-                let url =
-                    checked_url(self, &text, &original, kind).map_err(UrlRefusal::describe)?;
-                (kind, path_and_query(&url))
-            }
-            FoundStatus::Own => {
-                let own = path_and_query(&original);
-                checked_url(self, &own, &original, StatusKind::Own)
-                    .map_err(UrlRefusal::describe)?;
-                (StatusKind::Own, own)
-            }
+        let (kind, text) = match found {
+            FoundStatus::Url(kind, text) => (kind, text),
+            FoundStatus::Own => (StatusKind::Own, path_and_query(&original)),
             FoundStatus::Operation(named) => {
                 let url = self.url_of_named(named, body, &self.arguments);
                 let url = url.ok_or(
                     "the reply lacks an argument of the operation that the operator names for it",
                 )?;
-                let checked = checked_url(
-                    self,
-                    &path_and_query(&url),
-                    &original,
-                    StatusKind::Operation,
-                );
-                (
-                    StatusKind::Operation,
-                    path_and_query(&checked.map_err(UrlRefusal::describe)?),
-                )
+                (StatusKind::Operation, path_and_query(&url))
             }
         };
+        let url = checked_url(self, &text, &original, kind).map_err(UrlRefusal::describe)?;
         let schedule = Schedule::begin(settings.and_then(|settings| settings.interval), reply, now);
-        let mut state = WaitState::new(
-            &self.target.tool,
-            url,
+        Ok(WaitState {
+            tool: self.target.tool.to_string(),
+            url: path_and_query(&url),
             kind,
-            path_and_query(&original),
+            is_done: false,
+            original: path_and_query(&original),
+            location: location_of(self, reply, &original),
             schedule,
-            now,
-        );
-        state.location = location_of(self, reply, &original);
-        state.arguments = self.arguments_of_result();
-        Ok(state)
+            started: seconds(now),
+            expires: 0,
+            arguments: self.arguments_of_result(),
+        })
     }
 }
 
@@ -166,13 +150,8 @@ pub(super) struct Wait<'c> {
     reported: u64,
 }
 
-/// Step of a wait.
-enum Step {
-    /// It goes on.
-    Again,
-    /// It ends.
-    End(WaitRemark),
-}
+/// The end of a wait; `None` if it goes on.
+type Step = Option<WaitRemark>;
 
 impl<'c> Wait<'c> {
     pub(super) fn new(
@@ -241,8 +220,8 @@ impl<'c> Wait<'c> {
                             .to_owned(),
                     ));
                 }
-                Some(Step::Again) => {}
-                Some(Step::End(remark)) => return remark,
+                Some(None) => {}
+                Some(Some(remark)) => return remark,
             }
         }
     }
@@ -252,7 +231,7 @@ impl<'c> Wait<'c> {
         let url = url_of_state(self.call, &self.state);
         let url = match url {
             Ok(url) => url,
-            Err(refusal) => return Step::End(WaitRemark::NotAsked(refusal.describe())),
+            Err(refusal) => return Some(WaitRemark::NotAsked(refusal.describe())),
         };
         let ask = if self.state.is_done {
             Ask::Result(&url)
@@ -264,11 +243,11 @@ impl<'c> Wait<'c> {
             Err(error) if is_passing(&error) => {
                 self.state.schedule.advance(None, SystemTime::now());
                 self.failure = Some(format!("The last request for its status failed: {error}."));
-                return Step::Again;
+                return None;
             }
             Err(error) => {
                 self.state.schedule.advance(None, SystemTime::now());
-                return Step::End(
+                return Some(
                     self.unfinished(Some(format!("Its status could not be asked for: {error}."))),
                 );
             }
@@ -287,7 +266,7 @@ impl<'c> Wait<'c> {
             self.failure = Some(format!(
                 "The last request for its status was answered with {status}."
             ));
-            return Step::Again;
+            return None;
         }
         if self.state.is_done {
             // The reply is the result, whatever it says.
@@ -297,7 +276,7 @@ impl<'c> Wait<'c> {
         match verdict {
             StatusVerdict::Refused | StatusVerdict::Unknown => {
                 self.keep(reply);
-                Step::End(WaitRemark::Refused)
+                Some(WaitRemark::Refused)
             }
             StatusVerdict::Running(_) => {
                 self.progress = self.call.progress_of(&reply, &body);
@@ -307,14 +286,14 @@ impl<'c> Wait<'c> {
                 self.state.location = location.or(self.state.location.take());
                 self.keep(reply);
                 match newer.map(|newer| self.move_to(&newer, &url)) {
-                    Some(Err(refusal)) => Step::End(WaitRemark::NotAsked(refusal.describe())),
-                    Some(Ok(())) | None => Step::Again,
+                    Some(Err(refusal)) => Some(WaitRemark::NotAsked(refusal.describe())),
+                    Some(Ok(())) | None => None,
                 }
             }
             StatusVerdict::Failed(word) => {
                 let word = word.map(|word| self.call.without_secrets(&reply, word));
                 self.keep(reply);
-                Step::End(WaitRemark::Failed(self.took(), word))
+                Some(WaitRemark::Failed(self.took(), word))
             }
             StatusVerdict::Moved(location) => {
                 // The operator has named an operation, and not where it leads.
@@ -324,7 +303,7 @@ impl<'c> Wait<'c> {
                         self.keep(reply);
                         self.state.is_done = true;
                         self.state.schedule.at_once();
-                        Step::Again
+                        None
                     }
                     Err(UrlRefusal::Elsewhere) => {
                         // The client may request what this server does not.
@@ -332,7 +311,7 @@ impl<'c> Wait<'c> {
                         self.done(Some(result_not_requested(UrlRefusal::Elsewhere)))
                     }
                     // Such a redirect says nothing: the reply before it is given.
-                    Err(refusal) => Step::End(WaitRemark::NotAsked(refusal.describe())),
+                    Err(refusal) => Some(WaitRemark::NotAsked(refusal.describe())),
                 }
             }
             StatusVerdict::Done => {
@@ -346,7 +325,7 @@ impl<'c> Wait<'c> {
                         self.state.kind = kind;
                         self.state.url = path_and_query(&url);
                         self.state.schedule.at_once();
-                        Step::Again
+                        None
                     }
                 }
             }
@@ -362,7 +341,7 @@ impl<'c> Wait<'c> {
 
     /// Ends the wait for an operation that is done; `why_missing` says why its result is missing.
     fn done(&self, why_missing: Option<String>) -> Step {
-        Step::End(WaitRemark::Done(self.took(), why_missing))
+        Some(WaitRemark::Done(self.took(), why_missing))
     }
 
     fn took(&self) -> Duration {

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::Value;
 use url::Url;
 
-use super::handle::{StatusUrl, UrlRefusal, WaitState, path_and_query};
+use super::handle::{UrlRefusal, WaitState, path_and_query, read_url};
 use super::status::{RESOURCE_LOCATION, StatusBody, StatusKind, header_url, settings};
 use crate::credentials::authenticator::same_key;
 use crate::json::JsonObject;
@@ -184,15 +184,14 @@ pub(super) fn checked_url(
     from: &Url,
     kind: StatusKind,
 ) -> Result<Url, UrlRefusal> {
-    let mut url = StatusUrl::read(
+    let mut url = read_url(
         text,
         from,
         call.base,
         named_template(call, kind),
         !call.target.operation.servers.is_empty(),
         call.guard(),
-    )?
-    .into_url();
+    )?;
     // A reply may repeat what the operator adds to each request.
     let injected = &call.credential.fixed.query;
     let is_added = |pair: &str| {
@@ -201,16 +200,10 @@ pub(super) fn checked_url(
             .iter()
             .any(|(name, _)| same_key(name, key) || same_key(key, name))
     };
-    if url
-        .query()
-        .is_some_and(|query| query.split('&').any(is_added))
+    if let Some(query) = url.query()
+        && query.split('&').any(is_added)
     {
-        let kept: Vec<&str> = url
-            .query()
-            .into_iter()
-            .flat_map(|query| query.split('&'))
-            .filter(|pair| !is_added(pair))
-            .collect();
+        let kept: Vec<&str> = query.split('&').filter(|pair| !is_added(pair)).collect();
         let kept = kept.join("&");
         url.set_query(Some(kept.as_str()).filter(|query| !query.is_empty()));
     }
