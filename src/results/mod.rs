@@ -381,7 +381,6 @@ mod tests {
     use super::*;
     use crate::credentials::values::Credentials;
     use crate::redact::words_of_secret_header;
-    use http::HeaderMap;
 
     #[test]
     fn bytes_that_are_called_text_are_bytes() {

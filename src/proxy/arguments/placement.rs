@@ -12,7 +12,7 @@ use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use serde_json::{Map, Value, json};
 
 use super::repair::{EmptyArgument, RepairNotes, quote_name, walk};
-use super::validate::{compile_alone, schema_of};
+use super::validate::{SchemaValidator, compile_alone, schema_of};
 use crate::call_error::CallError;
 use crate::json::{JsonObject, parse_text};
 use crate::spec::operation::request_body::BODY;
@@ -47,7 +47,7 @@ pub(super) struct Placer<'s> {
     /// The names of all arguments.
     arguments: Vec<&'s str>,
     /// Judges a body by itself.
-    body_validator: Option<jsonschema::Validator>,
+    body_validator: Option<SchemaValidator>,
     /// The properties that the body declares.
     body: Vec<&'s str>,
 }

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use super::placement::with_wire_names;
 use super::problems::describe_lenient_problems;
 use super::repair::repair_value;
-use super::validate::{LenientPlaces, compile_alone, compile_schema, open_body, schema_of};
+use super::validate::{
+    LenientPlaces, SchemaValidator, compile_alone, compile_schema, open_body, schema_of,
+};
 use crate::call_error::CallError;
 use crate::caller::Caller;
 use crate::json::JsonObject;
@@ -28,7 +30,7 @@ pub(crate) struct ArgumentRules {
     /// The names of properties that had to be changed in it.
     names: Option<Arc<NewNames>>,
     /// Compiled on first use.
-    validator: OnceLock<Option<jsonschema::Validator>>,
+    validator: OnceLock<Option<SchemaValidator>>,
     takes_any_body: bool,
     parameters: Vec<FixedArgument>,
     properties: Vec<RuledBodyProperty>,

@@ -11,13 +11,16 @@ use crate::spec::operation::rules::PropertyStep;
 /// Lookaround cannot be matched in linear time; this bounds what one match may cost.
 const BACKTRACK_LIMIT: usize = 10_000;
 
+/// A compiled schema, in which `format` is no assertion.
+pub(super) type SchemaValidator = jsonschema::Validator;
+
 /// A compiled input schema.
 pub(crate) struct Validator {
     /// Validator with `format` as an assertion: arguments that satisfy it need no second check.
     with_formats: jsonschema::Validator,
     /// Validator with `format` as an annotation (2020-12 validation section 7.2.1), which decides
     /// about sending.
-    inner: jsonschema::Validator,
+    inner: SchemaValidator,
 }
 
 /// Verdict of a [`Validator`] about arguments.
@@ -60,10 +63,7 @@ impl Validator {
 ///
 /// # Errors
 /// A sentence if the schema cannot be compiled.
-pub(super) fn compile_alone(
-    schema: &Value,
-    root: &JsonObject,
-) -> Result<jsonschema::Validator, String> {
+pub(super) fn compile_alone(schema: &Value, root: &JsonObject) -> Result<SchemaValidator, String> {
     let alone = JsonObject::from_iter([("allOf".to_owned(), vec![schema.clone()].into())]);
     compile_schema(&with_definitions(alone, root), false)
 }

@@ -391,14 +391,18 @@ mod tests {
     fn a_handle_opens_in_its_scope_unchanged_and_for_a_day() {
         let now = SystemTime::now();
         let schedule = Schedule::begin(None, &crate::results::Reply::default(), now);
-        let mut state = WaitState::new(
-            "tool",
-            "/status/1?a=b".into(),
-            StatusKind::Location,
-            "/exports".into(),
+        let mut state = WaitState {
+            tool: "tool".into(),
+            url: "/status/1?a=b".into(),
+            kind: StatusKind::Location,
+            is_done: false,
+            original: "/exports".into(),
+            location: None,
             schedule,
-            now,
-        );
+            started: seconds(now),
+            expires: 0,
+            arguments: JsonObject::new(),
+        };
         let caller = Caller::default();
         let of = scope(&caller);
         let handle = state.seal(of, now).unwrap();
@@ -522,8 +526,7 @@ mod tests {
             paths: &ClosedPaths::new(std::iter::once(secret)),
             shown: &ShownTools::default(),
         };
-        read_url(text, &request, &base, None, false, Some(guard))
-            .map(|url| path_and_query(&url.into_url()))
+        read_url(text, &request, &base, None, false, Some(guard)).map(|url| path_and_query(&url))
     }
 
     #[test]
