@@ -143,7 +143,7 @@ fn takes_open_metrics(headers: &HeaderMap) -> bool {
 /// Describes the served APIs, for the operator only.
 fn describe(health: &Health) -> Response {
     let readiness = health.readiness();
-    let apis = health.0.apis().states();
+    let apis = health.0.apis.states();
     let mut body = json!({
         "status": readiness.to_string(),
         "tools": apis.iter().map(|api| api.tools).sum::<usize>(),
@@ -152,7 +152,7 @@ fn describe(health: &Health) -> Response {
             Readiness::Ready | Readiness::Draining => None,
         },
         "last_reload_failed": apis.iter().any(|api| api.has_failed_reload),
-        "shared_state_answers": health.0.shared_state().map(|shared| shared.link.answers()),
+        "shared_state_answers": health.0.shared_state.as_ref().map(|shared| shared.link.answers()),
     });
     let named = apis.iter().filter_map(|api| {
         let state = json!({ "status": api.status, "tools": api.tools, "last_reload_failed": api.has_failed_reload });
@@ -206,7 +206,7 @@ impl Health {
 
     /// Writes the number of APIs that are served, without their names; empty for a single one.
     fn counts(&self) -> String {
-        let apis = self.0.apis;
+        let apis = &self.0.apis;
         if apis.is_single() {
             return String::new();
         }
