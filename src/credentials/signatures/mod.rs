@@ -7,9 +7,8 @@
 //!   `credentials/signatures/kind.rs` beside those of `SIGV4`.
 //! - A file or a folder beside `credentials/signatures/aws/mod.rs`. `AwsSignature` holds what the
 //!   operator sets, and `AwsSigner` signs: the second kind makes both an enum.
-//! - A signed request has no other credential (`wrong_signatures` in
-//!   `credentials/signatures/mod.rs`). A signature beside a token changes `Authenticator` in
-//!   `credentials/authenticator.rs`.
+//! - A signed request has no other credential (`wrong_signatures` in this file). A signature beside
+//!   a token changes `Authenticator` in `credentials/authenticator.rs`.
 //! - Its key: a field of `SchemeSettings` in `config/auth/settings.rs`, which `signature` there
 //!   reads.
 //! - The settings below that key, in `config/auth/signature.rs`.
