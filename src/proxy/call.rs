@@ -150,16 +150,13 @@ impl ApiProxy {
     ) -> Result<CallRoute<'c>, CallError> {
         let tenants = self.tenants.as_ref();
         let tenant = tenants.map(|tenants| tenants.of(caller)).transpose()?;
-        let (access, destination) = match tenant {
-            Some(tenant) => {
-                let access = tenant.access.get(target.requirements);
-                let destination = (tenant.base.as_ref(), tenant.upstream.as_ref());
-                (access.ok_or_else(no_server)?, Some(destination))
-            }
-            None => {
-                let destination = target.base.as_deref().zip(target.upstream.as_deref());
-                (&target.access, destination)
-            }
+        let (access, destination) = if let Some(tenant) = tenant {
+            let access = tenant.access.get(target.requirements);
+            let destination = (tenant.base.as_ref(), tenant.upstream.as_ref());
+            (access.ok_or_else(no_server)?, Some(destination))
+        } else {
+            let destination = target.base.as_deref().zip(target.upstream.as_deref());
+            (&target.access, destination)
         };
         Ok(CallRoute {
             tenant,

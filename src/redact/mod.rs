@@ -7,7 +7,7 @@
 //!
 //! # Changing what is redacted
 //!
-//! - The values: `secret_headers` in `proxy/binding.rs`, where `finish` collects them; `secrets` in
+//! - The values: `finish` in `proxy/binding.rs` collects them; `exposed` in
 //!   `credentials/values.rs`; headers by their names, `ENDINGS` in `redact/mod.rs`.
 //! - The forms in which a value is recognized: `SecretForms` in `redact/secrets.rs`.
 //! - The parts of a reply: `redact` in `results/mod.rs`.

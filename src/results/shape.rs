@@ -63,11 +63,11 @@ pub(crate) async fn shape_reply(
     }
     if let (Some(program), true) = (&rule.jq, is_success) {
         run_program(program, sandbox, response, left).await?;
-        if let (Some(limit), Some(mut value)) = (rule.max_items, parsed(response)) {
-            if let Some(cut) = cut_lists(operation, &mut value, limit) {
-                remark = Some(cut);
-                response.put_json(value.to_string());
-            }
+        if let (Some(limit), Some(mut value)) = (rule.max_items, parsed(response))
+            && let Some(cut) = cut_lists(operation, &mut value, limit)
+        {
+            remark = Some(cut);
+            response.put_json(value.to_string());
         }
     }
     Ok(remark)

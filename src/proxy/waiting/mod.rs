@@ -271,7 +271,7 @@ impl<'c> Wait<'c> {
         if self.state.is_done {
             // The reply is the result, whatever it says.
             self.keep(reply);
-            return self.done(None);
+            return Some(self.done(None));
         }
         match verdict {
             StatusVerdict::Refused | StatusVerdict::Unknown => {
@@ -308,7 +308,7 @@ impl<'c> Wait<'c> {
                     Err(UrlRefusal::Elsewhere) => {
                         // The client may request what this server does not.
                         self.keep_whole(reply);
-                        self.done(Some(result_not_requested(UrlRefusal::Elsewhere)))
+                        Some(self.done(Some(result_not_requested(UrlRefusal::Elsewhere))))
                     }
                     // Such a redirect says nothing: the reply before it is given.
                     Err(refusal) => Some(WaitRemark::NotAsked(refusal.describe())),
@@ -318,8 +318,10 @@ impl<'c> Wait<'c> {
                 let result = self.call.result_url(&self.state, &body, &url);
                 self.keep(reply);
                 match result {
-                    FoundResult::Status => self.done(None),
-                    FoundResult::Refused(refusal) => self.done(Some(result_not_requested(refusal))),
+                    FoundResult::Status => Some(self.done(None)),
+                    FoundResult::Refused(refusal) => {
+                        Some(self.done(Some(result_not_requested(refusal))))
+                    }
                     FoundResult::Url(kind, url) => {
                         self.state.is_done = true;
                         self.state.kind = kind;
@@ -340,8 +342,8 @@ impl<'c> Wait<'c> {
     }
 
     /// Ends the wait for an operation that is done; `why_missing` says why its result is missing.
-    fn done(&self, why_missing: Option<String>) -> Step {
-        Some(WaitRemark::Done(self.took(), why_missing))
+    fn done(&self, why_missing: Option<String>) -> WaitRemark {
+        WaitRemark::Done(self.took(), why_missing)
     }
 
     fn took(&self) -> Duration {
