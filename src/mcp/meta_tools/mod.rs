@@ -5,10 +5,10 @@
 //! # Adding a tool that is no operation
 //!
 //! - A variant of `MetaToolKind` in `annotate/names.rs`, which reserves its name.
-//! - `mcp/meta_tools/meta_tools.json` has its hints, description and input schema; `is_there` and `why_meta_tool_is_missing` in `mcp/meta_tools/meta_tool_set.rs` say when it
-//!   is listed.
-//! - A module in `mcp/meta_tools/mod.rs`, like `mcp/meta_tools/inner_call.rs`, reads its arguments:
-//!   an answer, or the call of an operation.
+//! - `mcp/meta_tools/meta_tools.json` has its hints, description and input schema; `is_there` and
+//!   `why_meta_tool_is_missing` in `mcp/meta_tools/meta_tool_set.rs` say when it is listed.
+//! - A module beside `mcp/meta_tools/inner_call.rs` reads its arguments: an answer, or the call of
+//!   an operation.
 //! - An arm of `plan` in `mcp/calls/plan.rs` makes a `Plan` of that. Clients and
 //!   `openapi-mcp call` both use it.
 
