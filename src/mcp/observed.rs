@@ -10,6 +10,7 @@ use super::protocol::message::{McpRequest, Method};
 use super::protocol::version::ProtocolVersion;
 use crate::observe;
 use crate::observe::call::{Arrival, CallObservation};
+use crate::observe::metrics::TOOLS_CALL;
 use crate::observe::metrics::labels::CallOutcome;
 use crate::observe::traces::ArrivedContexts;
 use crate::observe::traces::span::TraceContext;
@@ -129,5 +130,6 @@ pub(crate) fn judge(outcome: &Result<McpAnswer, McpRefusal>) -> CallOutcome {
 /// Records a call that is refused before it is looked at; `None` in place of one that cannot be
 /// read.
 pub(crate) fn observe_refused_call(origin: &RequestOrigin, request: Option<&McpRequest>) {
-    CallObservation::begin(|| arrival(origin, request)).end(CallOutcome::InvalidMessage, |_| {});
+    let call = CallObservation::begin(TOOLS_CALL, || arrival(origin, request));
+    call.end(CallOutcome::InvalidMessage, |_| {});
 }

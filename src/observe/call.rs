@@ -7,7 +7,7 @@
 //! of an error, or what lets its holder in, such as the identifier of a session.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -18,8 +18,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::audit::writer::AuditLine;
-use super::metrics::labels::{ApiLabel, CallOutcome};
-use super::metrics::{MeasuredCall, TOOLS_CALL};
+use super::metrics::TOOLS_CALL;
+use super::metrics::labels::{ApiLabel, CallOutcome, OperationLabels};
 use super::traces::ArrivedContexts;
 use super::traces::span::{AttributeValue, Attributes, OpenSpan, TraceContext};
 use crate::{observe, text};
@@ -47,7 +47,7 @@ struct OpenCall {
     started: Instant,
     record: Mutex<CallRecord>,
     /// True once the end was reported.
-    has_ended: Mutex<bool>,
+    has_ended: AtomicBool,
 }
 
 /// A call that is observed until it ends, or is dropped; `None` without metrics, traces and audit
@@ -55,21 +55,13 @@ struct OpenCall {
 pub(crate) struct CallObservation(Option<Arc<OpenCall>>);
 
 impl CallObservation {
-    /// Begins to observe a call that has arrived. `arrival` is called only if calls are observed.
-    pub(crate) fn begin(arrival: impl FnOnce() -> Arrival) -> Self {
-        Self::observe(TOOLS_CALL, true, arrival)
-    }
-
-    /// A request with that method of MCP has arrived. The audit log has no line of it.
-    pub(crate) fn of_method(method: &'static str, arrival: impl FnOnce() -> Arrival) -> Self {
-        Self::observe(method, false, arrival)
-    }
-
-    fn observe(method: &'static str, is_audited: bool, arrival: impl FnOnce() -> Arrival) -> Self {
+    /// Begins to observe a request with that method of MCP that has arrived. `arrival` is called
+    /// only if requests are observed. The audit log has lines of calls alone.
+    pub(crate) fn begin(method: &'static str, arrival: impl FnOnce() -> Arrival) -> Self {
         if !observe::is_on() {
             return Self(None);
         }
-        let audit = observe::audit().filter(|_| is_audited);
+        let audit = observe::audit().filter(|_| method == TOOLS_CALL);
         let arrival = arrival();
         let call = Arc::new(OpenCall {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -82,7 +74,7 @@ impl CallObservation {
                 arrival,
                 ..CallRecord::default()
             }),
-            has_ended: Mutex::new(false),
+            has_ended: AtomicBool::new(false),
         });
         if call.is_ended_with_the_process() {
             OPEN_CALLS.lock().insert(call.number, Arc::downgrade(&call));
@@ -188,12 +180,11 @@ pub(crate) fn finish_at_once() {
 }
 
 fn end_open_calls() {
-    let open: Vec<Arc<OpenCall>> = OPEN_CALLS
-        .lock()
-        .values()
-        .filter_map(Weak::upgrade)
-        .collect();
-    open.iter().for_each(|call| call.end(CallOutcome::CutOff));
+    // Not while they are locked: each call removes itself.
+    let open: Vec<_> = OPEN_CALLS.lock().values().cloned().collect();
+    for call in open.iter().filter_map(Weak::upgrade) {
+        call.end(CallOutcome::CutOff);
+    }
 }
 
 impl OpenCall {
@@ -204,28 +195,25 @@ impl OpenCall {
 
     /// Reports the end of the call, once.
     fn end(&self, outcome: CallOutcome) {
-        let mut has_ended = self.has_ended.lock();
-        if std::mem::replace(&mut has_ended, true) {
+        if self.has_ended.swap(true, Ordering::Relaxed) {
             return;
         }
-        drop(has_ended);
         if let Some(metrics) = observe::metrics() {
             let record = self.record.lock();
-            metrics.operation(&MeasuredCall {
-                method: self.method,
-                api: record
-                    .operation
-                    .as_ref()
-                    .map(|operation| operation.label.clone())
-                    .unwrap_or_default(),
-                tool: record.tool(),
-                outcome,
-                transport: record.arrival.transport,
-                protocol_version: record.arrival.protocol_version,
-                duration: self.started.elapsed(),
-            });
+            let operation = record.operation.as_ref();
+            let api = operation.map(|operation| operation.label.clone());
+            let tool = (self.method == TOOLS_CALL).then(|| metrics.tool_label(record.tool()));
+            let labels = OperationLabels {
+                api: api.unwrap_or_default(),
+                mcp_method_name: self.method,
+                gen_ai_tool_name: tool.unwrap_or_default(),
+                error_type: outcome.error_type(),
+                network_transport: record.arrival.transport,
+                mcp_protocol_version: record.arrival.protocol_version,
+            };
+            metrics.operation(labels, self.started.elapsed());
         }
-        if let Some(span) = self.span.as_ref().filter(|span| span.place.is_sampled) {
+        if let Some(span) = self.span.as_ref().filter(|span| span.is_sampled) {
             end_server_span(span, self.method, &self.record.lock(), outcome);
         }
         if self.is_ended_with_the_process() {
@@ -241,15 +229,10 @@ impl OpenCall {
     fn line(&self, event: &'static str, end: Option<(CallOutcome, Duration)>) -> Vec<u8> {
         let record = self.record.lock();
         let of_client = || record.arrival.contexts.first().map(TraceContext::trace_id);
-        let trace = self
-            .span
-            .as_ref()
-            .map(OpenSpan::trace_id)
-            .or_else(of_client);
-        let claimed = record.arrival.claimed.as_deref().map(|claimed| {
-            let shown = claimed.chars().filter(|character| !character.is_control());
-            shown.take(MAX_CLAIMED_CHARS).collect::<String>()
-        });
+        let trace = self.span.as_ref().map(OpenSpan::trace_id);
+        let trace = trace.or_else(of_client);
+        let claimed = record.arrival.claimed.as_deref();
+        let claimed = claimed.map(|claimed| shown(claimed, MAX_CLAIMED_CHARS));
         let mut line = AuditLine::new(event, self.time);
         line.text("id", self.id.as_deref(), 64);
         line.text("client", record.arrival.client.as_deref(), 512);
@@ -268,30 +251,17 @@ impl OpenCall {
         }
         if let Some((outcome, duration)) = end {
             line.text("outcome", Some(outcome.into()), 32);
-            line.number("status", record.status.map(u64::from));
-            line.number(
-                "duration_ms",
-                Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
-            );
-            line.number(
-                "bytes",
-                record
-                    .bytes
-                    .map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX)),
-            );
+            line.number("status", record.status);
+            line.number("duration_ms", Some(duration.as_millis()));
+            line.number("bytes", record.bytes);
             if let Some(exchange) = &record.exchange {
                 line.object("exchange", exchange);
             }
-            line.number(
-                "attempts",
-                (record.attempts > 0).then_some(u64::from(record.attempts)),
-            );
-            line.number(
-                "polls",
-                (record.polls > 0).then_some(u64::from(record.polls)),
-            );
+            for (name, count) in [("attempts", record.attempts), ("polls", record.polls)] {
+                line.number(name, (count > 0).then_some(count));
+            }
             if let Some(pages) = record.pages {
-                line.number("pages", Some(pages.into()));
+                line.number("pages", Some(pages));
             }
         }
         line.flag("confirmed", record.confirmed);
@@ -305,85 +275,83 @@ impl OpenCall {
 #[derive(Default)]
 pub(crate) struct Arrival {
     /// `network.transport`: `pipe` or `tcp`.
-    pub(crate) transport: &'static str,
+    pub transport: &'static str,
     /// Version of HTTP, if the request came by it.
-    pub(crate) http_version: Option<&'static str>,
+    pub http_version: Option<&'static str>,
     /// Version of MCP: a known one, `_other`, or empty if none is known yet.
-    pub(crate) protocol_version: &'static str,
+    pub protocol_version: &'static str,
     /// Identifier of the JSON-RPC request, if spans are recorded.
-    pub(crate) request_id: Option<String>,
+    pub request_id: Option<String>,
     /// Authenticated client, else the address from which the call came.
-    pub(crate) client: Option<String>,
+    pub client: Option<String>,
     /// Name and version that the client gives.
-    pub(crate) claimed: Option<String>,
+    pub claimed: Option<String>,
     /// The traces that the request belongs to.
-    pub(crate) contexts: ArrivedContexts,
+    pub contexts: ArrivedContexts,
 }
 
 /// The operation that a call is of.
 pub(crate) struct CalledOperation {
     /// The name of the API, or the title of its document.
-    pub(crate) api: String,
+    pub api: String,
     /// The same in metrics.
-    pub(crate) label: ApiLabel,
-    pub(crate) tool: String,
-    pub(crate) method: String,
+    pub label: ApiLabel,
+    pub tool: String,
+    pub method: String,
     /// The path with its parameters in braces, as the document has it.
-    pub(crate) path_template: String,
+    pub path_template: String,
     /// `read`, `write` or `destructive`.
-    pub(crate) effect: &'static str,
+    pub effect: &'static str,
 }
 
 /// The exchange of a user's token for one of the API.
 #[derive(Serialize)]
 pub(crate) struct ExchangeRecord {
     /// The security scheme.
-    pub(crate) scheme: String,
-    pub(crate) scope: Option<String>,
+    pub scheme: String,
+    pub scope: Option<String>,
     /// True if the token had been exchanged before.
     #[serde(rename = "cached")]
-    pub(crate) is_cached: bool,
+    pub is_cached: bool,
 }
 
 /// Facts about a call that are known so far.
 #[derive(Default)]
 pub(crate) struct CallRecord {
-    pub(crate) arrival: Arrival,
-    pub(crate) operation: Option<Arc<CalledOperation>>,
+    pub arrival: Arrival,
+    pub operation: Option<Arc<CalledOperation>>,
     /// Meta-tool that calls the operation, in search mode.
-    pub(crate) meta_tool: Option<&'static str>,
+    pub meta_tool: Option<&'static str>,
     /// Meta-tool that was called, if no operation was.
-    pub(crate) lookup: Option<&'static str>,
+    pub lookup: Option<&'static str>,
     /// A keyed hash of what was asked for.
     arguments_hash: Option<String>,
     /// True if a person confirmed the call.
-    pub(crate) confirmed: bool,
+    pub confirmed: bool,
     /// Joins the line of a question with that of its answer.
-    pub(crate) question: Option<String>,
+    pub question: Option<String>,
     /// Status of the API's last reply.
-    pub(crate) status: Option<u16>,
+    pub status: Option<u16>,
     /// Bytes of its body after decompression.
-    pub(crate) bytes: Option<usize>,
+    pub bytes: Option<usize>,
     /// Requests that were sent.
-    pub(crate) attempts: u32,
+    pub attempts: u32,
     /// Requests for the status or the result of an operation that takes long.
-    pub(crate) polls: u32,
+    pub polls: u32,
     /// Pages that were collected, if the call asked for several.
-    pub(crate) pages: Option<u32>,
+    pub pages: Option<u32>,
     /// True once the line about its beginning was written.
     has_begun: bool,
     /// The token of the user that was exchanged.
-    pub(crate) exchange: Option<ExchangeRecord>,
+    pub exchange: Option<ExchangeRecord>,
 }
 
 impl CallRecord {
     /// The tool, if there is one of the name that the client gave.
-    pub(super) fn tool(&self) -> Option<&str> {
-        let of_operation = self
-            .operation
-            .as_ref()
-            .map(|operation| operation.tool.as_str());
-        of_operation.or(self.lookup)
+    fn tool(&self) -> Option<&str> {
+        let operation = self.operation.as_ref();
+        let tool = operation.map(|operation| operation.tool.as_str());
+        tool.or(self.lookup)
     }
 
     /// Notes which operation is called; `arguments` are those of the message.
@@ -392,10 +360,8 @@ impl CallRecord {
         operation: Arc<CalledOperation>,
         arguments: Option<&Map<String, Value>>,
     ) {
-        if let Some(audit) = observe::audit() {
-            self.arguments_hash =
-                Some(audit.hash_arguments(&operation.api, &operation.tool, arguments));
-        }
+        self.arguments_hash = observe::audit()
+            .map(|audit| audit.hash_arguments(&operation.api, &operation.tool, arguments));
         self.operation = Some(operation);
     }
 }
@@ -404,6 +370,12 @@ impl CallRecord {
 const MAX_ID_CHARS: usize = 64;
 /// Bytes of the name of an API, which may be the title of its document.
 const MAX_TITLE_BYTES: usize = 256;
+
+/// The beginning of what a client says, without control characters.
+fn shown(text: &str, max_chars: usize) -> String {
+    let characters = text.chars().filter(|character| !character.is_control());
+    characters.take(max_chars).collect()
+}
 
 /// Ends the span of a request with that method of MCP.
 fn end_server_span(
@@ -423,46 +395,53 @@ fn end_server_span(
 }
 
 fn attributes(method: &'static str, record: &CallRecord, outcome: CallOutcome) -> Attributes {
-    let mut attributes = Attributes::new();
-    let mut add = |name: &'static str, value: Cow<'static, str>| {
-        attributes.push((name, AttributeValue::Text(value)));
-    };
-    add("mcp.method.name", method.into());
-    if method == TOOLS_CALL {
-        add("gen_ai.operation.name", "execute_tool".into());
-    }
-    if let Some(tool) = record.tool() {
-        add("gen_ai.tool.name", tool.to_owned().into());
-    }
-    if let Some(operation) = &record.operation {
-        add(
-            "openapi_mcp.api",
-            text::truncate(&operation.api, MAX_TITLE_BYTES).into(),
-        );
-    }
     let arrival = &record.arrival;
-    if let Some(id) = &arrival.request_id {
-        let shown = id
-            .chars()
-            .filter(|character| !character.is_control())
-            .take(MAX_ID_CHARS);
-        add("jsonrpc.request.id", shown.collect::<String>().into());
-    }
-    let version = arrival.protocol_version;
-    if !version.is_empty() {
-        add("mcp.protocol.version", version.into());
-    }
-    add("network.transport", arrival.transport.into());
-    if let Some(version) = arrival.http_version {
-        add("network.protocol.name", "http".into());
-        add("network.protocol.version", version.into());
-    }
+    let api = record.operation.as_ref().map(|operation| &operation.api);
     let error = outcome.error_type();
-    if !error.is_empty() {
-        add("error.type", error.into());
-    }
-    if error.starts_with('-') {
-        add("rpc.response.status_code", error.into());
-    }
-    attributes
+    let error = Some(error).filter(|error| !error.is_empty());
+    let texts: [(_, Option<Cow<'static, str>>); 11] = [
+        ("mcp.method.name", Some(method.into())),
+        (
+            "gen_ai.operation.name",
+            (method == TOOLS_CALL).then_some("execute_tool".into()),
+        ),
+        (
+            "gen_ai.tool.name",
+            record.tool().map(|tool| tool.to_owned().into()),
+        ),
+        (
+            "openapi_mcp.api",
+            api.map(|api| text::truncate(api, MAX_TITLE_BYTES).into()),
+        ),
+        (
+            "jsonrpc.request.id",
+            arrival
+                .request_id
+                .as_deref()
+                .map(|id| shown(id, MAX_ID_CHARS).into()),
+        ),
+        (
+            "mcp.protocol.version",
+            Some(arrival.protocol_version.into())
+                .filter(|version: &Cow<'_, str>| !version.is_empty()),
+        ),
+        ("network.transport", Some(arrival.transport.into())),
+        (
+            "network.protocol.name",
+            arrival.http_version.map(|_| "http".into()),
+        ),
+        (
+            "network.protocol.version",
+            arrival.http_version.map(Into::into),
+        ),
+        ("error.type", error.map(Into::into)),
+        (
+            "rpc.response.status_code",
+            error.filter(|error| error.starts_with('-')).map(Into::into),
+        ),
+    ];
+    let present = texts
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, AttributeValue::Text(text?))));
+    present.collect()
 }

@@ -9,7 +9,7 @@ use super::metrics::OriginLabels;
 use super::metrics::gauges::ReadGauges;
 use super::metrics::labels::{ApiLabel, CallOutcome, OTHER, known_method};
 use super::traces::Tracer;
-use super::traces::span::{AttributeValue, Attributes, OpenSpan, SpanKind, TraceContext};
+use super::traces::span::{AttributeValue, Attributes, OpenSpan, TraceContext};
 use crate::{observe, text};
 
 /// A document could have longer paths.
@@ -76,7 +76,7 @@ impl<'u> RequestTimer<'u> {
                 Some(parent) => {
                     timed.span = Some(OpenRequestSpan {
                         tracer,
-                        span: parent.child(SpanKind::Client),
+                        span: parent.child(),
                         url_template: path_template(call),
                         resends: call.attempts.saturating_sub(1),
                     });
@@ -95,10 +95,9 @@ impl<'u> RequestTimer<'u> {
         let ours = timed.span.as_ref().map(|span| &span.span);
         let parent = ours.map(OpenSpan::traceparent);
         let texts = match (&parent, &timed.passed_on) {
-            (Some(parent), _) => Some((
-                parent.as_str(),
-                ours.and_then(|span| span.place.state.as_deref()),
-            )),
+            (Some(parent), _) => {
+                Some((parent.as_str(), ours.and_then(|span| span.state.as_deref())))
+            }
             (None, passed_on) => passed_on.as_ref().map(TraceContext::texts),
         };
         let Some((parent, state)) = texts else { return };
@@ -132,7 +131,7 @@ impl Drop for RequestTimer<'_> {
 
 impl TimedRequest<'_> {
     fn end_span(&mut self, result: Result<u16, CallOutcome>) {
-        let Some(open) = self.span.take().filter(|open| open.span.place.is_sampled) else {
+        let Some(open) = self.span.take().filter(|open| open.span.is_sampled) else {
             return;
         };
         let has_failed = result.map_or(true, |status| status >= 400);
@@ -153,12 +152,10 @@ impl TimedRequest<'_> {
     /// holds values.
     fn attributes(&self, open: &OpenRequestSpan, result: Result<u16, CallOutcome>) -> Attributes {
         let text = |text: &str| AttributeValue::Text(text.to_owned().into());
+        let number = |number: u32| AttributeValue::Number(number.into());
         let mut attributes = vec![
             ("server.address", text(&self.origin.host)),
-            (
-                "server.port",
-                AttributeValue::Number(self.origin.port.into()),
-            ),
+            ("server.port", number(self.origin.port.into())),
         ];
         match known_method(&self.method) {
             OTHER => {
@@ -171,23 +168,16 @@ impl TimedRequest<'_> {
             attributes.push(("url.template", text(template)));
         }
         if open.resends > 0 {
-            attributes.push((
-                "http.request.resend_count",
-                AttributeValue::Number(open.resends.into()),
-            ));
+            attributes.push(("http.request.resend_count", number(open.resends)));
         }
-        match result {
+        let error = match result {
             Ok(status) => {
-                attributes.push((
-                    "http.response.status_code",
-                    AttributeValue::Number(status.into()),
-                ));
-                if status >= 400 {
-                    attributes.push(("error.type", text(&status.to_string())));
-                }
+                attributes.push(("http.response.status_code", number(status.into())));
+                (status >= 400).then(|| text(&status.to_string()))
             }
-            Err(outcome) => attributes.push(("error.type", text(outcome.error_type()))),
-        }
+            Err(outcome) => Some(AttributeValue::Text(outcome.error_type().into())),
+        };
+        attributes.extend(error.map(|error| ("error.type", error)));
         attributes
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct AuditLog {
     sender: SyncSender<WriterTask>,
     key: hmac::Key,
     /// The identifier of the key, which shows if two hashes may be compared.
-    pub(crate) key_id: String,
+    pub key_id: String,
     pub(super) is_required: bool,
     on_loss: fn(),
     refusals: Arc<RefusalCounts>,
@@ -49,14 +49,15 @@ impl AuditLog {
     pub(crate) fn start(options: &AuditOptions, on_loss: fn()) -> Result<Self, String> {
         use secrecy::ExposeSecret as _;
 
+        let mut bytes = [0; 32];
         let key = if let Some(key) = &options.key {
-            hmac::Key::new(hmac::HMAC_SHA256, key.expose_secret().as_bytes())
+            key.expose_secret().as_bytes()
         } else {
-            let mut bytes = [0; 32];
             getrandom::fill(&mut bytes)
                 .map_err(|error| format!("no random key can be made: {error}"))?;
-            hmac::Key::new(hmac::HMAC_SHA256, &bytes)
+            &bytes
         };
+        let key = hmac::Key::new(hmac::HMAC_SHA256, key);
         let output = writer::AuditOutput::open(&options.target)?;
         let (sender, receiver) = sync_channel(MAX_QUEUED_LINES);
         let refusals = Arc::new(RefusalCounts::default());
@@ -68,7 +69,7 @@ impl AuditLog {
         let key_id = hmac::sign(&key, b"openapi-mcp audit key");
         Ok(Self {
             sender,
-            key_id: hex(key_id.as_ref()).chars().take(16).collect(),
+            key_id: beginning(key_id, 8),
             key,
             is_required: options.required,
             on_loss,
@@ -82,13 +83,7 @@ impl AuditLog {
         context.update(kind.as_bytes());
         context.update(&[0]);
         context.update(secret);
-        format!(
-            "{kind}:{}",
-            hex(context.sign().as_ref())
-                .chars()
-                .take(32)
-                .collect::<String>()
-        )
+        format!("{kind}:{}", beginning(context.sign(), 16))
     }
 
     /// The HMAC-SHA-256 of the JSON text `[api, tool, arguments]`, with the members of objects
@@ -114,11 +109,8 @@ impl AuditLog {
 
     /// Passes a line to the thread; if there is no room it is lost, and counted.
     pub(crate) fn write(&self, line: Vec<u8>) {
-        match self.sender.try_send(WriterTask::Line(line, None)) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                writer::count_lost(self.on_loss, "lines come faster than they can be written");
-            }
+        if self.sender.try_send(WriterTask::Line(line, None)).is_err() {
+            writer::count_lost(self.on_loss, "lines come faster than they can be written");
         }
     }
 
@@ -168,6 +160,11 @@ impl AuditLog {
             }
         }
     }
+}
+
+/// The first bytes of a hash in hexadecimal digits.
+fn beginning(tag: hmac::Tag, bytes: usize) -> String {
+    hex(tag.as_ref().get(..bytes).unwrap_or_default())
 }
 
 fn write_sorted(value: &Value, out: &mut String) {

@@ -101,16 +101,12 @@ impl AuditOutput {
                         other => break other?,
                     }
                 };
-                *is_torn = if written == 0 {
-                    *is_torn
-                } else {
-                    written < line.len()
-                };
-                if written < line.len() {
-                    return Err(io::Error::new(
-                        io::ErrorKind::WriteZero,
-                        "the line was cut short",
-                    ));
+                let is_cut = written < line.len();
+                if written > 0 {
+                    *is_torn = is_cut;
+                }
+                if is_cut {
+                    return Err(io::Error::other("the line was cut short"));
                 }
                 Ok(())
             }
@@ -175,20 +171,14 @@ fn open_file(path: &Path) -> io::Result<File> {
     let file = options.open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is not a plain file",
-        ));
+        return Err(io::Error::other("it is not a plain file"));
     }
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        if metadata.mode() & 0o077 != 0 {
-            tracing::warn!(
-                "other users of this machine can open the audit log `{}`; `chmod 600` ends that",
-                path.display()
-            );
-        }
+    if std::os::unix::fs::MetadataExt::mode(&metadata) & 0o077 != 0 {
+        tracing::warn!(
+            "other users of this machine can open the audit log `{}`; `chmod 600` ends that",
+            path.display()
+        );
     }
     Ok(file)
 }
@@ -215,7 +205,7 @@ pub(super) fn write_lines(
             if output.was_moved() {
                 output.reopen();
             }
-            for line in refusals.due() {
+            for line in refusals.due(false) {
                 write(&mut output, &line);
             }
         }
@@ -228,7 +218,7 @@ pub(super) fn write_lines(
             }
             Ok(WriterTask::Reopen) => output.reopen(),
             Ok(WriterTask::Flush(done)) => {
-                for line in refusals.rest() {
+                for line in refusals.due(true) {
                     write(&mut output, &line);
                 }
                 let _ = done.send(());
@@ -249,11 +239,11 @@ pub(crate) enum AuditTarget {
 /// The operator's settings for the audit log.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditOptions {
-    pub(crate) target: AuditTarget,
+    pub target: AuditTarget,
     /// The key of hashes; without one, a random one of this process.
-    pub(crate) key: Option<secrecy::SecretString>,
+    pub key: Option<secrecy::SecretString>,
     /// True if a call waits for its line, and is refused without it.
-    pub(crate) required: bool,
+    pub required: bool,
 }
 
 /// A line is not longer than this, its newline included.
@@ -276,11 +266,10 @@ enum AuditValue<'r> {
 
 impl<'r> AuditLine<'r> {
     pub(crate) fn new(event: &'static str, time: SystemTime) -> Self {
-        let mut line = Self(Vec::with_capacity(24));
-        line.0
-            .push(("time", AuditValue::Text(Some(rfc_3339(time).into()))));
-        line.0.push(("event", AuditValue::Text(Some(event.into()))));
-        line
+        let mut line = Vec::with_capacity(24);
+        line.push(("time", AuditValue::Text(Some(rfc_3339(time).into()))));
+        line.push(("event", AuditValue::Text(Some(event.into()))));
+        Self(line)
     }
 
     /// A text of at most `max_bytes` bytes, or `null`.
@@ -297,7 +286,8 @@ impl<'r> AuditLine<'r> {
         self.0.push((name, AuditValue::Text(value)));
     }
 
-    pub(crate) fn number(&mut self, name: &'static str, value: Option<u64>) {
+    pub(crate) fn number(&mut self, name: &'static str, value: Option<impl TryInto<u64>>) {
+        let value = value.map(|value| value.try_into().unwrap_or(u64::MAX));
         self.0.push((name, AuditValue::Number(value)));
     }
 
@@ -308,11 +298,11 @@ impl<'r> AuditLine<'r> {
     /// An object of at most 512 bytes.
     pub(crate) fn object(&mut self, name: &'static str, value: &impl Serialize) {
         const MAX_OBJECT_BYTES: usize = 512;
-        let value = to_raw_value(value)
-            .ok()
-            .filter(|value| value.get().len() <= MAX_OBJECT_BYTES);
-        self.0
-            .push((name, value.map_or(AuditValue::Text(None), AuditValue::Json)));
+        let value = match to_raw_value(value) {
+            Ok(value) if value.get().len() <= MAX_OBJECT_BYTES => AuditValue::Json(value),
+            _ => AuditValue::Text(None),
+        };
+        self.0.push((name, value));
     }
 
     /// The line with its newline. What escapes make too long loses its longest texts.
@@ -343,20 +333,16 @@ impl<'r> AuditLine<'r> {
         let Some(longest) = texts.max_by_key(|text| text.len()) else {
             return false;
         };
-        *longest = longest
-            .chars()
-            .take(longest.chars().count() / 2)
-            .collect::<String>()
-            .into();
+        let half = longest.chars().count() / 2;
+        *longest = longest.chars().take(half).collect();
         true
     }
 }
 
 /// `2026-07-28T12:34:56.789Z`.
 fn rfc_3339(time: SystemTime) -> String {
-    Timestamp::try_from(time)
-        .map(|time| format!("{time:.3}"))
-        .unwrap_or_default()
+    let time = Timestamp::try_from(time).map(|time| format!("{time:.3}"));
+    time.unwrap_or_default()
 }
 
 /// Interval at which the log reports that requests were refused for one reason.
@@ -368,8 +354,9 @@ const MAX_REASONS: usize = 32;
 #[derive(Default)]
 pub(super) struct RefusalCounts(Mutex<BTreeMap<&'static str, RefusalCount>>);
 
+#[derive(Default)]
 struct RefusalCount {
-    told: Instant,
+    told: Option<Instant>,
     untold: u64,
 }
 
@@ -381,33 +368,18 @@ impl RefusalCounts {
         if counts.len() >= MAX_REASONS && !counts.contains_key(reason) {
             return None;
         }
-        if let Some(known) = counts.get_mut(reason) {
-            known.untold += 1;
-            return known.is_due().then(|| known.tell(reason));
-        }
-        let first = RefusalCount {
-            told: Instant::now(),
-            untold: 0,
-        };
-        counts.insert(reason, first);
-        Some(line_of(reason, 1))
+        let known = counts.entry(reason).or_default();
+        known.untold += 1;
+        known.is_due().then(|| known.tell(reason))
     }
 
-    /// Returns the lines of reasons that were not reported for a minute.
-    pub(super) fn due(&self) -> Vec<Vec<u8>> {
-        self.tell_where(RefusalCount::is_due)
-    }
-
-    /// Returns the lines of all unreported reasons.
-    pub(super) fn rest(&self) -> Vec<Vec<u8>> {
-        self.tell_where(|_| true)
-    }
-
-    fn tell_where(&self, is_due: impl Fn(&RefusalCount) -> bool) -> Vec<Vec<u8>> {
+    /// Returns the lines of unreported reasons; unless it is the end, of those that were not reported
+    /// for a minute.
+    fn due(&self, is_end: bool) -> Vec<Vec<u8>> {
         let mut counts = self.0.lock();
         counts
             .iter_mut()
-            .filter(|(_, known)| known.untold > 0 && is_due(known))
+            .filter(|(_, known)| known.untold > 0 && (is_end || known.is_due()))
             .map(|(reason, known)| known.tell(reason))
             .collect()
     }
@@ -416,20 +388,17 @@ impl RefusalCounts {
 impl RefusalCount {
     /// Returns true if the reason was not reported within the last minute.
     fn is_due(&self) -> bool {
-        self.told.elapsed() >= REFUSAL_INTERVAL
+        self.told
+            .is_none_or(|told| told.elapsed() >= REFUSAL_INTERVAL)
     }
 
     fn tell(&mut self, reason: &str) -> Vec<u8> {
-        self.told = Instant::now();
-        line_of(reason, std::mem::take(&mut self.untold))
+        self.told = Some(Instant::now());
+        let mut line = AuditLine::new("refused", SystemTime::now());
+        line.text("reason", Some(reason), 64);
+        line.number("count", Some(std::mem::take(&mut self.untold)));
+        line.finish()
     }
-}
-
-fn line_of(reason: &str, count: u64) -> Vec<u8> {
-    let mut line = AuditLine::new("refused", SystemTime::now());
-    line.text("reason", Some(reason), 64);
-    line.number("count", Some(count));
-    line.finish()
 }
 
 #[cfg(test)]

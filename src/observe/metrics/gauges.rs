@@ -42,23 +42,16 @@ impl WatchedUpstreams {
     fn sums(&self) -> BTreeMap<UpstreamLabels, [usize; 3]> {
         let mut sums: BTreeMap<UpstreamLabels, [usize; 3]> = BTreeMap::new();
         for (labels, read) in self.0.lock().iter() {
-            let Some([in_flight, waiting, is_open]) = read() else {
-                continue;
-            };
-            let [all_in_flight, all_waiting, open] = sums.entry(labels.clone()).or_default();
-            *all_in_flight += in_flight;
-            *all_waiting += waiting;
-            *open = is_open.max(*open);
+            if let Some([in_flight, waiting, is_open]) = read() {
+                let sum = sums.entry(labels.clone()).or_default();
+                *sum = [sum[0] + in_flight, sum[1] + waiting, sum[2].max(is_open)];
+            }
         }
         sums
     }
 }
 
-/// Writes the gauges of upstreams.
-#[derive(Debug)]
-pub(super) struct UpstreamsCollector(pub(super) WatchedUpstreams);
-
-impl Collector for UpstreamsCollector {
+impl Collector for WatchedUpstreams {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let gauges = [
             (
@@ -74,12 +67,11 @@ impl Collector for UpstreamsCollector {
                 "Whether an upstream is left alone because it failed (1) or not (0)",
             ),
         ];
-        let upstreams = self.0.sums();
-        for (index, (name, help)) in gauges
-            .into_iter()
-            .enumerate()
-            .filter(|_| !upstreams.is_empty())
-        {
+        let upstreams = self.sums();
+        if upstreams.is_empty() {
+            return Ok(());
+        }
+        for (index, (name, help)) in gauges.into_iter().enumerate() {
             let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for ((api, host), values) in &upstreams {
                 let value = values.get(index).copied().unwrap_or_default();

@@ -3,16 +3,16 @@
 //! # Adding a label of a metric
 //!
 //! - A field of a struct in `observe/metrics/labels.rs`, with a closed set of values.
-//! - Its value comes with `MeasuredCall`, which `end` in `observe/call.rs` fills, or with
-//!   `OriginLabels`, made by `origin_labels` in `observe/upstream.rs`.
+//! - Its value: `end` in `observe/call.rs` fills `OperationLabels`, and `OriginLabels` is made by
+//!   `origin_labels` in `observe/upstream.rs`.
 //! - A label of a histogram multiplies its series, which `MAX_SERIES` in `observe/metrics/mod.rs`
 //!   limits.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use http::Method;
+use http::{Method, StatusCode};
 use prometheus_client::encoding::{EncodeLabel as _, EncodeLabelSet, LabelSetEncoder};
 
 /// Value that replaces one outside of the set of a label.
@@ -63,25 +63,25 @@ impl EncodeLabelSet for ApiLabel {
 pub(super) type Label = [(&'static str, &'static str); 1];
 
 #[derive(Debug, Clone, PartialEq, Eq, EncodeLabelSet)]
-pub(super) struct OperationLabels {
+pub(crate) struct OperationLabels {
     #[prometheus(flatten)]
-    pub(super) api: ApiLabel,
-    pub(super) mcp_method_name: &'static str,
-    pub(super) gen_ai_tool_name: Box<str>,
-    pub(super) error_type: &'static str,
-    pub(super) network_transport: &'static str,
-    pub(super) mcp_protocol_version: &'static str,
+    pub api: ApiLabel,
+    pub mcp_method_name: &'static str,
+    pub gen_ai_tool_name: Box<str>,
+    pub error_type: &'static str,
+    pub network_transport: &'static str,
+    pub mcp_protocol_version: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, EncodeLabelSet)]
 pub(super) struct RequestLabels {
     #[prometheus(flatten)]
-    pub(super) api: ApiLabel,
-    pub(super) http_request_method: &'static str,
-    pub(super) http_response_status_code: &'static str,
-    pub(super) error_type: &'static str,
-    pub(super) server_address: Arc<str>,
-    pub(super) server_port: u16,
+    pub api: ApiLabel,
+    pub http_request_method: &'static str,
+    pub http_response_status_code: &'static str,
+    pub error_type: &'static str,
+    pub server_address: Arc<str>,
+    pub server_port: u16,
 }
 
 // The labels of each call are hashed by SipHash, byte by byte: only by those that differ from
@@ -112,27 +112,16 @@ pub(crate) fn known_method(method: &Method) -> &'static str {
         .unwrap_or(OTHER)
 }
 
-/// The status codes that are registered with IANA.
+/// The status codes that are registered with IANA: 104 and 306 as well, which have no reason in `http`,
+/// and not 510, which is obsolete.
 pub(super) fn known_status(status: u16) -> &'static str {
-    // In order, because one of them is looked for in every reply.
-    const KNOWN: [u16; 63] = [
-        100, 101, 102, 103, 104, 200, 201, 202, 203, 204, 205, 206, 207, 208, 226, 300, 301, 302,
-        303, 304, 305, 306, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411,
-        412, 413, 414, 415, 416, 417, 418, 421, 422, 423, 424, 425, 426, 428, 429, 431, 451, 500,
-        501, 502, 503, 504, 505, 506, 507, 508, 511,
-    ];
-    const TEXTS: [&str; 63] = [
-        "100", "101", "102", "103", "104", "200", "201", "202", "203", "204", "205", "206", "207",
-        "208", "226", "300", "301", "302", "303", "304", "305", "306", "307", "308", "400", "401",
-        "402", "403", "404", "405", "406", "407", "408", "409", "410", "411", "412", "413", "414",
-        "415", "416", "417", "418", "421", "422", "423", "424", "425", "426", "428", "429", "431",
-        "451", "500", "501", "502", "503", "504", "505", "506", "507", "508", "511",
-    ];
-    let place = KNOWN.binary_search(&status).ok();
-    place
-        .and_then(|place| TEXTS.get(place))
-        .copied()
-        .unwrap_or(OTHER)
+    static TEXTS: LazyLock<Vec<String>> =
+        LazyLock::new(|| (0..600).map(|code: u16| code.to_string()).collect());
+    let has_reason =
+        || StatusCode::from_u16(status).is_ok_and(|status| status.canonical_reason().is_some());
+    let is_known = matches!(status, 104 | 306) || status != 510 && has_reason();
+    let text = TEXTS.get(usize::from(status)).filter(|_| is_known);
+    text.map_or(OTHER, String::as_str)
 }
 
 /// Outcome of a call: `outcome` in the audit log and, for failures, `error_type` in metrics. A

@@ -29,7 +29,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry};
 
-use self::gauges::{ReadGauges, UpstreamsCollector, WatchedUpstreams};
+use self::gauges::{ReadGauges, WatchedUpstreams};
 use self::labels::{
     APPROVAL_OUTCOMES, ApiLabel, CallOutcome, EXCHANGE_OUTCOMES, Label, OTHER, OUTCOMES,
     OperationLabels, REFUSAL_REASONS, RequestLabels, SHARED_STATE_USES, known_method, known_status,
@@ -58,21 +58,9 @@ pub(crate) const TOOLS_CALL: &str = "tools/call";
 /// The labels of one origin of an API.
 #[derive(Clone, Default)]
 pub(crate) struct OriginLabels {
-    pub(crate) api: ApiLabel,
-    pub(crate) host: Arc<str>,
-    pub(crate) port: u16,
-}
-
-/// Measurements of one request of a client.
-pub(crate) struct MeasuredCall<'c> {
-    pub(crate) method: &'static str,
-    pub(crate) api: ApiLabel,
-    /// A tool that exists; `None` for any other name.
-    pub(crate) tool: Option<&'c str>,
-    pub(crate) outcome: CallOutcome,
-    pub(crate) transport: &'static str,
-    pub(crate) protocol_version: &'static str,
-    pub(crate) duration: Duration,
+    pub api: ApiLabel,
+    pub host: Arc<str>,
+    pub port: u16,
 }
 
 /// An event that is counted by one label.
@@ -131,7 +119,7 @@ pub(crate) struct Metrics {
     requests: Family<RequestLabels, Histogram>,
     retries: Family<ApiLabel, Counter>,
     /// Results that were shortened.
-    pub(crate) results_cut: Counter,
+    pub results_cut: Counter,
     masked: Family<[(&'static str, Arc<str>); 1], Counter>,
     counted: [Family<Label, Counter>; COUNTED.len()],
     reloads: Family<(ApiLabel, Label), Counter>,
@@ -155,7 +143,7 @@ impl Metrics {
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         names.register("openapi_mcp_build", "The version of this server", build);
         let upstreams = WatchedUpstreams::default();
-        names.register_collector(Box::new(UpstreamsCollector(upstreams.clone())));
+        names.register_collector(Box::new(upstreams.clone()));
         let metrics = Self {
             operations: register(
                 names,
@@ -224,18 +212,14 @@ impl Metrics {
             origins: Mutex::default(),
             registry,
         };
-        metrics.begin_at_zero();
-        metrics
-    }
-
-    /// Makes the counters whose labels are known. One that came with its first count would hide
-    /// that count: Prometheus sees an increase between two values alone.
-    fn begin_at_zero(&self) {
-        for (counters, (_, _, label, values)) in self.counted.iter().zip(COUNTED) {
+        // A counter that came with its first count would hide that count: Prometheus sees an
+        // increase between two values alone.
+        for (counters, (_, _, label, values)) in metrics.counted.iter().zip(COUNTED) {
             for value in values {
                 drop(counters.get_or_create(&[(label, value)]));
             }
         }
+        metrics
     }
 
     /// Counts an event.
@@ -249,20 +233,8 @@ impl Metrics {
     }
 
     /// A call has ended.
-    pub(crate) fn operation(&self, call: &MeasuredCall<'_>) {
-        let mut labels = OperationLabels {
-            api: call.api.clone(),
-            mcp_method_name: call.method,
-            gen_ai_tool_name: if call.method == TOOLS_CALL {
-                self.tool_label(call.tool)
-            } else {
-                "".into()
-            },
-            error_type: call.outcome.error_type(),
-            network_transport: call.transport,
-            mcp_protocol_version: call.protocol_version,
-        };
-        let seconds = call.duration.as_secs_f64();
+    pub(super) fn operation(&self, mut labels: OperationLabels, duration: Duration) {
+        let seconds = duration.as_secs_f64();
         if let Some(known) = self.operations.get(&labels) {
             return known.observe(seconds);
         }
@@ -272,7 +244,8 @@ impl Metrics {
         self.operations.get_or_create(&labels).observe(seconds);
     }
 
-    fn tool_label(&self, tool: Option<&str>) -> Box<str> {
+    /// The label of a tool that exists; `None` for any other name.
+    pub(super) fn tool_label(&self, tool: Option<&str>) -> Box<str> {
         match tool {
             _ if self.tool_count.load(Ordering::Relaxed) > MAX_LABELLED_TOOLS => "".into(),
             Some(tool) => tool.into(),
@@ -282,15 +255,9 @@ impl Metrics {
 
     /// Returns true if there is room for one more histogram; and takes it.
     fn take_series(&self) -> bool {
-        let taken = self
-            .series
-            .fetch_add(SERIES_OF_HISTOGRAM, Ordering::Relaxed)
-            + SERIES_OF_HISTOGRAM;
-        if taken > MAX_SERIES {
-            self.series
-                .fetch_sub(SERIES_OF_HISTOGRAM, Ordering::Relaxed);
-        }
-        taken <= MAX_SERIES
+        let take = |taken| Some(taken + SERIES_OF_HISTOGRAM).filter(|taken| *taken <= MAX_SERIES);
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.series.fetch_update(set, fetch, take).is_ok()
     }
 
     /// A request to the API has ended.
@@ -408,31 +375,20 @@ pub(crate) fn outcome_of(is_ok: bool) -> &'static str {
     if is_ok { "ok" } else { "failed" }
 }
 
-/// A format of the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TextFormat {
-    OpenMetrics,
-    Classic,
-}
-
 impl Metrics {
-    /// The whole page.
-    pub(crate) fn exposition(&self, format: TextFormat) -> String {
+    /// The whole page as `OpenMetrics`.
+    pub(crate) fn exposition(&self) -> String {
         let mut text = String::new();
         // A `String` takes everything.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
         // A metric that has labels only if there are several APIs.
-        let text = text.replace("{} ", " ");
-        match format {
-            TextFormat::OpenMetrics => text,
-            TextFormat::Classic => to_classic(&text),
-        }
+        text.replace("{} ", " ")
     }
 }
 
 /// The same in the classic format, whose `HELP` and `TYPE` name the samples: with `_total` and
 /// `_info`. It knows neither the type `info` nor `# UNIT` and `# EOF`.
-fn to_classic(text: &str) -> String {
+pub(crate) fn to_classic(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut help = None;
     for line in text.lines() {
@@ -465,7 +421,7 @@ mod tests {
     use super::*;
 
     fn lines(metrics: &Metrics) -> usize {
-        metrics.exposition(TextFormat::Classic).lines().count()
+        to_classic(&metrics.exposition()).lines().count()
     }
 
     #[test]
@@ -473,22 +429,22 @@ mod tests {
         let metrics = Metrics::new();
         for number in 0..10_000_u16 {
             let tool = format!("tool_{number}");
-            metrics.operation(&MeasuredCall {
-                method: TOOLS_CALL,
+            let labels = OperationLabels {
                 api: ApiLabel::default(),
-                tool: Some(&tool),
-                outcome: CallOutcome::Ok,
-                transport: "tcp",
-                protocol_version: "2025-11-25",
-                duration: Duration::from_millis(1),
-            });
+                mcp_method_name: TOOLS_CALL,
+                gen_ai_tool_name: metrics.tool_label(Some(&tool)),
+                error_type: "",
+                network_transport: "tcp",
+                mcp_protocol_version: "2025-11-25",
+            };
+            metrics.operation(labels, Duration::from_millis(1));
             let method = Method::from_bytes(tool.as_bytes()).unwrap();
             let origin = metrics.origin_labels(ApiLabel::default(), &format!("host-{number}"), 443);
             metrics.request(&method, &origin, Ok(100 + number % 900), Duration::ZERO);
         }
         // The series of `_other`, and lines that say what a metric is.
         assert!(lines(&metrics) < MAX_SERIES + 3000, "{}", lines(&metrics));
-        let text = metrics.exposition(TextFormat::Classic);
+        let text = to_classic(&metrics.exposition());
         assert!(
             text.contains("gen_ai_tool_name=\"_other\"")
                 && text.contains("server_address=\"_other\"")

@@ -148,13 +148,11 @@ impl Exporter {
     }
 
     async fn send(&self, body: bytes::Bytes) -> SendOutcome {
-        match tokio::time::timeout(self.options.timeout, self.exchange(body)).await {
-            Ok(outcome) => outcome,
-            Err(_) => SendOutcome::TryAgain {
-                after: None,
-                why: "the collector does not answer in time".into(),
-            },
-        }
+        let outcome = tokio::time::timeout(self.options.timeout, self.exchange(body)).await;
+        outcome.unwrap_or_else(|_| SendOutcome::TryAgain {
+            after: None,
+            why: "the collector does not answer in time".into(),
+        })
     }
 
     async fn exchange(&self, body: bytes::Bytes) -> SendOutcome {
@@ -262,23 +260,15 @@ fn refused_spans(response: &[u8]) -> usize {
     usize::try_from(refused).unwrap_or(0)
 }
 
-fn span(span: FinishedSpan) -> Span {
-    let FinishedSpan {
-        place,
-        kind,
-        name,
-        started,
-        duration,
-        attributes,
-        has_failed,
-    } = span;
-    let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let status = has_failed.then(|| Status {
+fn span(finished: FinishedSpan) -> Span {
+    let span = finished.span;
+    let started = span.started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let status = finished.has_failed.then(|| Status {
         code: StatusCode::Error.into(),
         // A text could hold what the API or the client said.
         message: String::new(),
     });
-    let attributes = attributes.into_iter().map(|(name, value)| {
+    let attributes = finished.attributes.into_iter().map(|(name, value)| {
         let value = match value {
             AttributeValue::Text(text) => Value::StringValue(text.into_owned()),
             AttributeValue::Number(number) => Value::IntValue(number),
@@ -286,24 +276,24 @@ fn span(span: FinishedSpan) -> Span {
         key_value(name, value)
     });
     Span {
-        trace_id: place.trace_id.to_be_bytes().to_vec(),
-        span_id: place.span_id.to_be_bytes().to_vec(),
-        parent_span_id: place
+        trace_id: span.trace_id.to_be_bytes().to_vec(),
+        span_id: span.span_id.to_be_bytes().to_vec(),
+        parent_span_id: span
             .parent
             .map(|id| id.to_be_bytes().to_vec())
             .unwrap_or_default(),
-        trace_state: place.state.map(String::from).unwrap_or_default(),
-        flags: flags(place.is_sampled, place.has_remote_parent),
-        name,
-        kind: match kind {
+        trace_state: span.state.map(String::from).unwrap_or_default(),
+        flags: flags(span.is_sampled, span.has_remote_parent),
+        name: finished.name,
+        kind: match span.kind {
             SpanKind::Server => WireKind::Server,
             SpanKind::Client => WireKind::Client,
         }
         .into(),
         start_time_unix_nano: nanoseconds(started),
-        end_time_unix_nano: nanoseconds(started + duration),
+        end_time_unix_nano: nanoseconds(started + finished.duration),
         attributes: attributes.collect(),
-        links: place.links.into_iter().map(link).collect(),
+        links: span.links.into_iter().map(link).collect(),
         status,
         ..Span::default()
     }

@@ -19,29 +19,26 @@ pub(crate) mod options;
 mod queue;
 pub(crate) mod span;
 
+use std::time::{Instant, SystemTime};
+
 use self::options::{Sampler, TraceOptions};
 use self::queue::SpanQueue;
-use self::span::{FinishedSpan, OpenSpan, SpanKind, SpanPlace, TraceContext};
+use self::span::{FinishedSpan, OpenSpan, SpanKind, TraceContext};
 use crate::outbound::OutboundOptions;
 
 /// The contexts that a request of a client names.
 #[derive(Clone, Default)]
 pub(crate) struct ArrivedContexts {
     /// Context in `_meta` of the message.
-    pub(crate) message: Option<TraceContext>,
+    pub message: Option<TraceContext>,
     /// Context in the headers of the HTTP request.
-    pub(crate) request: Option<TraceContext>,
+    pub request: Option<TraceContext>,
     /// True if its trace is continued: over stdio, and if the client is authenticated.
-    pub(crate) is_trusted: bool,
+    pub is_trusted: bool,
 }
 
 /// Begins spans, and hands those that have ended to the exporter.
-pub(crate) struct Tracer(Option<Recorder>);
-
-struct Recorder {
-    sampler: Sampler,
-    queue: SpanQueue,
-}
+pub(crate) struct Tracer(Option<(Sampler, SpanQueue)>);
 
 impl ArrivedContexts {
     /// The context that counts: of the message before that of its HTTP request.
@@ -70,13 +67,13 @@ impl Tracer {
         let sampler = options.sampler;
         let (queue, items) = SpanQueue::new(on_drop);
         exporter::start(options, outbound, queue.clone(), items)?;
-        Ok(Self(Some(Recorder { sampler, queue })))
+        Ok(Self(Some((sampler, queue))))
     }
 
     /// # Errors
     /// Always: this program was built without traces.
     #[cfg(not(feature = "otel"))]
-    pub(crate) fn start(
+    fn start(
         _options: TraceOptions,
         _outbound: &OutboundOptions,
         _on_drop: fn(usize),
@@ -87,7 +84,7 @@ impl Tracer {
     /// Begins the span of a request of a client; `None` if no spans are recorded. The context of a
     /// client that is not trusted is a link, so that it cannot decide what is recorded.
     pub(super) fn begin(&self, contexts: &ArrivedContexts) -> Option<OpenSpan> {
-        let Recorder { sampler, .. } = self.0.as_ref()?;
+        let (sampler, _) = self.0.as_ref()?;
         let parent = contexts.first().filter(|_| contexts.is_trusted);
         let trace_id = parent.map_or_else(span::random_trace_id, |parent| parent.trace_id);
         let mut links: Vec<TraceContext> = Vec::new();
@@ -97,7 +94,7 @@ impl Tracer {
                 links.push(context.clone());
             }
         }
-        let place = SpanPlace {
+        Some(OpenSpan {
             trace_id,
             span_id: span::random_span_id(),
             parent: parent.map(|parent| parent.span_id),
@@ -105,20 +102,22 @@ impl Tracer {
             is_sampled: sampler.records(trace_id, parent.map(|parent| parent.is_sampled)),
             state: parent.and_then(|parent| parent.state.clone()),
             links,
-        };
-        Some(OpenSpan::new(place, SpanKind::Server))
+            kind: SpanKind::Server,
+            started: SystemTime::now(),
+            opened: Instant::now(),
+        })
     }
 
     /// Hands over a span that has ended.
     pub(super) fn finish(&self, span: FinishedSpan) {
-        if let Some(Recorder { queue, .. }) = &self.0 {
+        if let Some((_, queue)) = &self.0 {
             queue.push(span);
         }
     }
 
     /// Waits until all spans so far are sent or lost, for two seconds at most.
     pub(super) async fn flush(&self) {
-        if let Some(Recorder { queue, .. }) = &self.0 {
+        if let Some((_, queue)) = &self.0 {
             queue.flush().await;
         }
     }

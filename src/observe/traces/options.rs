@@ -12,22 +12,22 @@ use crate::outbound::Identity;
 /// Destination of spans, and their sampling.
 #[derive(Debug, Clone)]
 pub(crate) struct TraceOptions {
-    pub(crate) endpoint: Url,
+    pub endpoint: Url,
     /// Headers of each request to the collector; their values are secrets.
-    pub(crate) headers: HeaderMap,
+    pub headers: HeaderMap,
     /// Time limit of one request.
-    pub(crate) timeout: Duration,
+    pub timeout: Duration,
     /// True if requests are compressed.
-    pub(crate) gzip: bool,
+    pub gzip: bool,
     /// Time for which a span waits for others.
-    pub(crate) schedule_delay: Duration,
-    pub(crate) sampler: Sampler,
+    pub schedule_delay: Duration,
+    pub sampler: Sampler,
     /// Attributes of the process.
-    pub(crate) resource: Vec<(String, String)>,
+    pub resource: Vec<(String, String)>,
     /// Authorities that the collector's certificate may come from besides those of the system.
-    pub(crate) authorities: Vec<CertificateDer<'static>>,
+    pub authorities: Vec<CertificateDer<'static>>,
     /// Identity for the collector, if it requests a client certificate.
-    pub(crate) identity: Option<Arc<Identity>>,
+    pub identity: Option<Arc<Identity>>,
 }
 
 /// Decision about the recorded traces: the samplers of OpenTelemetry's SDK by their names.
@@ -36,7 +36,7 @@ pub(crate) struct Sampler {
     /// True if a parent that is recorded, or is not, decides.
     follows_parent: bool,
     /// Share of the other traces that is recorded, from 0 to 1.
-    pub(crate) ratio: f64,
+    ratio: f64,
 }
 
 impl Sampler {

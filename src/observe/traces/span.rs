@@ -2,6 +2,7 @@
 //! Trace Context writes them.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,86 +25,60 @@ pub(crate) enum AttributeValue {
 /// Attributes by their names in OpenTelemetry's conventions.
 pub(crate) type Attributes = Vec<(&'static str, AttributeValue)>;
 
-/// The place of a span in its trace.
+/// A span that has begun.
 #[derive(Clone)]
-pub(crate) struct SpanPlace {
+pub(crate) struct OpenSpan {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,
     pub(super) parent: Option<u64>,
     /// True if the parent is a span of another process.
     pub(super) has_remote_parent: bool,
-    pub(crate) is_sampled: bool,
+    pub is_sampled: bool,
     /// `tracestate` of the trace.
-    pub(crate) state: Option<Box<str>>,
+    pub state: Option<Box<str>>,
     pub(super) links: Vec<TraceContext>,
+    pub(super) kind: SpanKind,
+    pub(super) started: SystemTime,
+    /// The same moment on the clock that is never adjusted.
+    pub(super) opened: Instant,
 }
 
 /// A span that has ended.
 pub(crate) struct FinishedSpan {
-    pub(crate) place: SpanPlace,
-    pub(super) kind: SpanKind,
+    pub(super) span: OpenSpan,
     pub(super) name: String,
-    pub(super) started: SystemTime,
     pub(super) duration: Duration,
     pub(super) attributes: Attributes,
     pub(super) has_failed: bool,
 }
 
-/// A span that has begun.
-pub(crate) struct OpenSpan {
-    pub(crate) place: SpanPlace,
-    kind: SpanKind,
-    started: SystemTime,
-    /// The same moment on the clock that is never adjusted.
-    opened: Instant,
-}
-
 impl OpenSpan {
-    pub(super) fn new(place: SpanPlace, kind: SpanKind) -> Self {
-        Self {
-            place,
-            kind,
-            started: SystemTime::now(),
-            opened: Instant::now(),
-        }
-    }
-
-    /// A span below this one, which begins now. The system's clock may be adjusted between the two,
-    /// so that it is read for the first alone.
-    pub(crate) fn child(&self, kind: SpanKind) -> Self {
-        let place = SpanPlace {
-            span_id: random_span_id(),
-            parent: Some(self.place.span_id),
-            has_remote_parent: false,
-            links: Vec::new(),
-            ..self.place.clone()
-        };
+    /// A span of a request below this one, which begins now. The system's clock may be adjusted
+    /// between the two, so that it is read for the first alone.
+    pub(crate) fn child(&self) -> Self {
         let opened = Instant::now();
         Self {
-            place,
-            kind,
+            span_id: random_span_id(),
+            parent: Some(self.span_id),
+            has_remote_parent: false,
+            links: Vec::new(),
+            kind: SpanKind::Client,
             started: self.started + opened.saturating_duration_since(self.opened),
             opened,
+            ..self.clone()
         }
     }
 
     /// `traceparent` for what is asked on behalf of this span (W3C Trace Context, section 3.2).
     pub(crate) fn traceparent(&self) -> String {
-        let SpanPlace {
-            trace_id,
-            span_id,
-            is_sampled,
-            ..
-        } = &self.place;
-        format!(
-            "00-{trace_id:032x}-{span_id:016x}-{:02x}",
-            u8::from(*is_sampled)
-        )
+        let (trace_id, span_id) = (self.trace_id, self.span_id);
+        let flags = u8::from(self.is_sampled);
+        format!("00-{trace_id:032x}-{span_id:016x}-{flags:02x}")
     }
 
     /// The identifier of its trace, in hexadecimal digits.
     pub(crate) fn trace_id(&self) -> String {
-        format!("{:032x}", self.place.trace_id)
+        format!("{:032x}", self.trace_id)
     }
 
     /// Ends it now. It is measured with the clock that it began with, so that one below it that has
@@ -115,10 +90,8 @@ impl OpenSpan {
         has_failed: bool,
     ) -> FinishedSpan {
         FinishedSpan {
-            place: self.place.clone(),
-            kind: self.kind,
+            span: self.clone(),
             name,
-            started: self.started,
             duration: self.opened.elapsed(),
             attributes,
             has_failed,
@@ -156,11 +129,11 @@ const MAX_KEY_CHARS: usize = 256;
 pub(crate) struct TraceContext {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,
-    pub(crate) is_sampled: bool,
+    pub is_sampled: bool,
     /// `tracestate` as it came.
-    pub(crate) state: Option<Box<str>>,
+    pub state: Option<Box<str>>,
     /// `traceparent` as it came.
-    pub(super) parent: Box<str>,
+    parent: Box<str>,
 }
 
 impl TraceContext {
@@ -211,41 +184,32 @@ impl TraceContext {
 
 /// Returns true if a text is a list of members with keys of their own, within the limits.
 fn is_trace_state(text: &str) -> bool {
-    let members: Vec<&str> = text
+    let members = text
         .split(',')
-        .map(|member| member.trim_matches([' ', '\t']))
-        .collect();
-    let keys: Vec<Option<&str>> = members
-        .iter()
+        .map(|member| member.trim_matches([' ', '\t']));
+    let mut present = members
+        .clone()
         .filter(|member| !member.is_empty())
-        .map(|member| key_of(member))
-        .collect();
-    let is_repeated =
-        |(index, key): (usize, Option<&str>)| keys.iter().take(index).any(|other| *other == key);
+        .peekable();
+    let mut keys = HashSet::new();
     text.len() <= MAX_STATE_CHARS
-        && members.len() <= MAX_STATE_MEMBERS
-        && !keys.is_empty()
-        && keys.iter().all(Option::is_some)
-        && !keys.iter().copied().enumerate().any(is_repeated)
+        && members.count() <= MAX_STATE_MEMBERS
+        && present.peek().is_some()
+        && present.all(|member| key_of(member).is_some_and(|key| keys.insert(key)))
 }
 
 /// Returns the key of a member `key=value`, if both follow the grammar.
 fn key_of(member: &str) -> Option<&str> {
     let (key, value) = member.split_once('=')?;
-    let is_key = key
-        .bytes()
-        .next()
-        .is_some_and(|first| first.is_ascii_lowercase() || first.is_ascii_digit())
-        && key.bytes().all(|byte| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-*/@".contains(&byte)
-        })
+    let is_word = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_key = key.as_bytes().first().is_some_and(is_word)
+        && key
+            .bytes()
+            .all(|byte| is_word(&byte) || b"_-*/@".contains(&byte))
         && key.matches('@').count() <= 1
         && key.len() <= MAX_KEY_CHARS;
-    let is_value = !value.is_empty()
-        && value
-            .bytes()
-            .all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=');
-    (is_key && is_value).then_some(key)
+    let is_legal = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'=';
+    (is_key && !value.is_empty() && value.bytes().all(is_legal)).then_some(key)
 }
 
 #[cfg(test)]
@@ -256,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_span_ends_no_earlier_than_those_below_it_that_have_ended() {
-        let place = SpanPlace {
+        let parent = OpenSpan {
             trace_id: random_trace_id(),
             span_id: random_span_id(),
             parent: None,
@@ -264,16 +228,18 @@ mod tests {
             is_sampled: true,
             state: None,
             links: Vec::new(),
+            kind: SpanKind::Server,
+            started: SystemTime::now(),
+            opened: Instant::now(),
         };
         let end = |span: &OpenSpan| {
-            let span = span.end(String::new(), Attributes::new(), false);
-            (span.started, span.started + span.duration)
+            let ended = span.end(String::new(), Attributes::new(), false);
+            (span.started, span.started + ended.duration)
         };
-        let parent = OpenSpan::new(place, SpanKind::Server);
         // The thread may wait at any point, so also between the begin of the span and that of other
         // measurements.
         sleep(Duration::from_millis(2));
-        let child = parent.child(SpanKind::Client);
+        let child = parent.child();
         let ((child_began, child_ended), (began, ended)) = (end(&child), end(&parent));
         assert!(
             began + Duration::from_millis(2) <= child_began
