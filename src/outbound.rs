@@ -25,7 +25,9 @@ use thiserror::Error;
 use url::Url;
 
 use self::gzip::decode_gzip;
-use self::server_certificates::{CertificateVerifier, SYSTEM_ROOTS};
+use self::server_certificates::{
+    AcceptedCertificates, CertificateVerifier, SYSTEM_ROOTS, verifier_of,
+};
 use crate::text;
 
 /// Interval of pings to the peer of an HTTP/2 connection with open streams.
@@ -156,19 +158,10 @@ impl HttpClient {
 
 /// The time for which a server keeps a connection without a request.
 fn keep_alive_timeout(header: &HeaderValue) -> Option<Duration> {
-    let parameters = header
-        .to_str()
-        .ok()?
-        .split(',')
-        .filter_map(|parameter| parameter.split_once('='));
-    let mut timeouts = parameters.filter(|(name, _)| name.trim().eq_ignore_ascii_case("timeout"));
-    timeouts
-        .next()?
-        .1
-        .trim()
-        .parse()
-        .ok()
-        .map(Duration::from_secs)
+    let parameters = header.to_str().ok()?.split(',');
+    let mut parameters = parameters.filter_map(|parameter| parameter.split_once('='));
+    let (_, timeout) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("timeout"))?;
+    timeout.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// Sends a request that [`HttpClient::get`] or [`HttpClient::post`] began.
@@ -282,11 +275,9 @@ fn client_with_idle_timeout(
     }
     if let Some(proxy) = &options.proxy {
         let mut through = reqwest::Proxy::all(proxy.url.clone()).map_err(OutboundError::Client)?;
-        if let Some((user, password)) = proxy
-            .credential
-            .as_ref()
-            .and_then(|pair| pair.expose_secret().split_once(':'))
-        {
+        let credential = proxy.credential.as_ref();
+        let pair = credential.and_then(|pair| pair.expose_secret().split_once(':'));
+        if let Some((user, password)) = pair {
             through = through.basic_auth(user, password);
         }
         builder = builder.proxy(through);
@@ -306,23 +297,22 @@ fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> 
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(OutboundError::Tls)?;
-    let builder = if options.insecure {
-        let all = CertificateVerifier::of_all(provider);
+    let accepted = if options.insecure {
+        AcceptedCertificates::All
+    } else if options.authorities.is_empty() {
+        AcceptedCertificates::OfSystem(OnceLock::new())
+    } else {
+        let mut roots = RootCertStore::clone(&SYSTEM_ROOTS);
+        roots.add_parsable_certificates(options.authorities.iter().cloned());
+        let verifier = verifier_of(&roots.into(), &provider)
+            .map_err(|error| OutboundError::Tls(rustls::Error::General(error.to_string())))?;
+        AcceptedCertificates::Named(verifier, options.authorities.clone())
+    };
+    let builder = if options.insecure || options.tls {
+        let verifier = Arc::new(CertificateVerifier { provider, accepted });
         builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(all))
-    } else if options.tls && options.authorities.is_empty() {
-        let system = CertificateVerifier::of_system(provider);
-        builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(system))
-    } else if options.tls {
-        let named =
-            CertificateVerifier::of_named(provider, roots(options), options.authorities.clone())
-                .map_err(|error| OutboundError::Tls(rustls::Error::General(error.to_string())))?;
-        builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(named))
+            .with_custom_certificate_verifier(verifier)
     } else {
         builder.with_root_certificates(RootCertStore::empty())
     };
@@ -352,12 +342,6 @@ pub(crate) fn tls_of_other_protocols(
     Ok(config)
 }
 
-fn roots(options: &OutboundOptions) -> Arc<RootCertStore> {
-    let mut roots = RootCertStore::clone(&SYSTEM_ROOTS);
-    roots.add_parsable_certificates(options.authorities.iter().cloned());
-    Arc::new(roots)
-}
-
 /// Returns true if a URL names this machine by a loopback address (RFC 6890) or by `localhost` (RFC
 /// 6761).
 pub(crate) fn is_loopback(url: &Url) -> bool {
@@ -377,11 +361,11 @@ pub(crate) fn is_encrypted_or_local(url: &Url) -> bool {
 /// A failed exchange. The source is the whole chain of causes, without the URL.
 pub(crate) struct OutboundFailure {
     /// Stage that the exchange reached.
-    pub(crate) stage: Stage,
+    pub stage: Stage,
     /// True if the connection is made through a proxy.
-    pub(crate) has_proxy: bool,
+    pub has_proxy: bool,
     /// The first of the causes.
-    pub(crate) cause: HttpError,
+    pub cause: HttpError,
 }
 
 /// Stage that an exchange reached.
@@ -398,15 +382,15 @@ pub(crate) enum Stage {
 }
 
 impl OutboundFailure {
-    pub(super) fn of_request(error: HttpError, has_proxy: bool) -> Self {
-        let stage = if error.is_connect() {
-            Stage::Connect
-        } else {
-            Stage::Request
-        };
+    fn of_request(error: HttpError, has_proxy: bool) -> Self {
         Self {
+            stage: if error.is_connect() {
+                Stage::Connect
+            } else {
+                Stage::Request
+            },
             has_proxy,
-            ..Self::new(stage, error)
+            cause: error.without_url(),
         }
     }
 
@@ -416,19 +400,12 @@ impl OutboundFailure {
         let is_broken = error.is_body()
             || !error.is_decode()
             || with_causes(&error).any(<dyn StdError>::is::<hyper::Error>);
-        Self::new(
-            if is_broken {
+        Self {
+            stage: if is_broken {
                 Stage::Body
             } else {
                 Stage::Decode
             },
-            error,
-        )
-    }
-
-    fn new(stage: Stage, error: HttpError) -> Self {
-        Self {
-            stage,
             has_proxy: false,
             cause: error.without_url(),
         }
@@ -442,15 +419,10 @@ impl OutboundFailure {
     /// Returns true if a limit of time was reached.
     pub(crate) fn is_timeout(&self) -> bool {
         self.causes().any(|cause| {
-            cause
-                .downcast_ref::<HttpError>()
-                .is_some_and(HttpError::is_timeout)
-                || cause
-                    .downcast_ref::<hyper::Error>()
-                    .is_some_and(hyper::Error::is_timeout)
-                || cause
-                    .downcast_ref::<io::Error>()
-                    .is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+            let is_timed_out = |error: &io::Error| error.kind() == io::ErrorKind::TimedOut;
+            cause.downcast_ref().is_some_and(HttpError::is_timeout)
+                || cause.downcast_ref().is_some_and(hyper::Error::is_timeout)
+                || cause.downcast_ref().is_some_and(is_timed_out)
         })
     }
 }

@@ -12,20 +12,20 @@ use crate::spec::operation::rules::AccessDemand;
 /// Scopes and claims that the token of a client grants.
 #[derive(Clone)]
 pub(crate) struct ClientGrant {
-    pub(crate) scopes: Scopes,
+    pub scopes: Scopes,
     /// Claims of its verified access token.
-    pub(crate) claims: Option<Arc<JsonObject>>,
+    pub claims: Option<Arc<JsonObject>>,
     /// The token of `auth_tokens` that it is, if it is one.
-    pub(crate) token: Option<Arc<TokenClaims>>,
+    pub token: Option<Arc<TokenClaims>>,
 }
 
 /// Token of `auth_tokens`.
 pub(crate) struct TokenClaims {
     /// Index among the tokens with names.
-    pub(crate) place: usize,
-    pub(crate) name: String,
+    pub place: usize,
+    pub name: String,
     /// Claims for rules of `access` alone, because they are not signed.
-    pub(crate) claims: JsonObject,
+    pub claims: JsonObject,
 }
 
 /// Grant of a caller without a token.
@@ -86,7 +86,7 @@ impl AccessDemand {
 }
 
 /// `scope` is a string (RFC 8693 section 4.2); some issuers write `scp`, and some an array.
-pub(crate) fn scopes_of(claims: &JsonObject) -> BTreeSet<String> {
+fn scopes_of(claims: &JsonObject) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for claim in ["scope", "scp"] {
         match claims.get(claim) {
@@ -145,11 +145,11 @@ pub struct ToolScopes {
 #[derive(Clone, Default)]
 pub(crate) struct ScopeDemand {
     /// Scopes of the whole server, by what its tools do.
-    pub(crate) of_tools: ToolScopes,
+    pub of_tools: ToolScopes,
     /// Scopes of every call, which a client asks for again with others.
-    pub(crate) of_all: Vec<String>,
+    pub of_all: Vec<String>,
     /// All scopes that a client may ask for, in order; empty if there is nobody to ask.
-    pub(crate) offered: Vec<String>,
+    pub offered: Vec<String>,
 }
 
 impl ScopeDemand {
@@ -205,23 +205,23 @@ impl ToolScopes {
 #[derive(Clone, Default)]
 pub(crate) struct ShownTools {
     /// The permission for each tool, by its place; `None` if all are granted.
-    pub(crate) permissions: Option<Arc<[Permission]>>,
+    pub permissions: Option<Arc<[Permission]>>,
     /// True if the endpoint serves only tools that count as read-only.
-    pub(crate) reads_only: bool,
+    pub reads_only: bool,
     /// The names of the meta-tools that call what reads, what writes and what is destructive; `None`
     /// if each tool is called by its own name.
-    pub(crate) meta_tools: Option<Arc<[String; 3]>>,
+    pub meta_tools: Option<Arc<[String; 3]>>,
 }
 
 /// A tool, as far as it decides who may list it and how it is called.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct NamedTool {
     /// The name of the tool.
-    pub(crate) name: Arc<str>,
+    pub name: Arc<str>,
     /// Its place among the tools of its API.
-    pub(crate) place: usize,
-    pub(crate) is_read_only: bool,
-    pub(crate) is_destructive: bool,
+    pub place: usize,
+    pub is_read_only: bool,
+    pub is_destructive: bool,
 }
 
 impl ShownTools {

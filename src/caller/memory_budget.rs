@@ -46,7 +46,7 @@ impl Default for MemoryBudget {
 
 impl MemoryBudget {
     /// 256 MiB.
-    pub(crate) const DEFAULT_BYTES: usize = 256 << 20;
+    const DEFAULT_BYTES: usize = 256 << 20;
 
     /// Makes a budget of so many bytes. A client may hold at most half of those that others leave
     /// free.
@@ -71,13 +71,10 @@ impl MemoryBudget {
 
     /// Memory that is taken already, and by no client.
     pub(crate) fn taken(&self, bytes: usize) -> HeldMemory {
-        let blocks = bytes / BLOCK_BYTES;
-        self.0.held.lock().all += blocks;
-        HeldMemory {
-            budget: self.clone(),
-            client: None,
-            blocks,
-        }
+        let mut held = self.begin();
+        held.blocks = bytes / BLOCK_BYTES;
+        self.0.held.lock().all += held.blocks;
+        held
     }
 
     /// Returns the number of bytes that a client may hold if others hold none.

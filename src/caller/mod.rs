@@ -86,15 +86,15 @@ pub struct Caller {
 #[derive(Clone)]
 pub(crate) struct AuthenticatedClient {
     /// Identifies the client for limits.
-    pub(crate) key: ClientKey,
+    pub key: ClientKey,
     /// The name that was proved, if there is an audit log.
-    pub(crate) name: Option<Arc<str>>,
+    pub name: Option<Arc<str>>,
     /// Scopes and claims of its token.
-    pub(crate) granted: ClientGrant,
+    pub granted: ClientGrant,
     /// Its token, if it is a user's and some API is called as the user.
-    pub(crate) subject: Option<Arc<SubjectToken>>,
+    pub subject: Option<Arc<SubjectToken>>,
     /// SHA-256 of its static token without a name.
-    pub(crate) digest: Option<[u8; 32]>,
+    pub digest: Option<[u8; 32]>,
 }
 
 impl AuthenticatedClient {
@@ -124,11 +124,6 @@ impl Caller {
     #[must_use]
     pub fn with_headers(self, headers: HeaderMap) -> Self {
         Self { headers, ..self }
-    }
-
-    /// The headers of its HTTP request.
-    pub(crate) fn into_headers(self) -> HeaderMap {
-        self.headers
     }
 
     /// The same with the claims of the client's verified access token.
@@ -207,12 +202,12 @@ impl fmt::Debug for Caller {
 
 /// The address at the other end of a connection.
 #[derive(Clone, Copy)]
-pub(crate) struct Peer(pub(crate) IpAddr);
+pub(crate) struct Peer(pub IpAddr);
 
 /// Identifies the client that a request counts for: a hash, so that neither tokens nor subjects are
 /// kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct ClientKey(pub(crate) u64);
+pub(crate) struct ClientKey(pub u64);
 
 impl ClientKey {
     /// An authenticated client.
@@ -296,20 +291,20 @@ type ReportWait = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct WaitPlace {
     /// The name of the API, if a server has several.
-    pub(crate) api: Option<String>,
+    pub api: Option<String>,
     /// The value of the caller's tenant.
-    pub(crate) tenant: Option<String>,
+    pub tenant: Option<String>,
     /// The path of the endpoint.
-    pub(crate) endpoint: Arc<str>,
+    pub endpoint: Arc<str>,
     /// The beginning of a sentence that says how to go on, before a handle.
     ///
     /// # Errors
     /// A sentence that says why nothing can go on.
-    pub(crate) how: Result<String, String>,
+    pub how: Result<String, String>,
     /// Cancelled when the server is about to end.
-    pub(crate) ending: CancellationToken,
+    pub ending: CancellationToken,
     /// Takes the newest state of an operation, in words.
-    pub(crate) report: Option<ReportWait>,
+    pub report: Option<ReportWait>,
 }
 
 /// Returns true if a client that holds `own` of `taken` places may take one more of `capacity`. It

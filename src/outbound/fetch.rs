@@ -6,41 +6,28 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
-use thiserror::Error;
 use url::Url;
 
-use super::HttpClient;
+use super::{HttpClient, HttpError};
 use crate::text;
 
 /// A request for JSON, or for what `headers` accepts instead.
 pub(crate) struct Fetch {
-    pub(crate) url: Url,
-    pub(crate) headers: HeaderMap,
+    url: Url,
+    pub headers: HeaderMap,
     /// Form that a POST sends (`application/x-www-form-urlencoded`); `None` for a GET.
-    pub(crate) form: Option<String>,
+    form: Option<String>,
     /// The largest body of the reply, after decompression.
-    pub(crate) max_bytes: usize,
+    max_bytes: usize,
     /// Time from connecting to the last byte of the reply.
-    pub(crate) timeout: Duration,
+    timeout: Duration,
 }
 
 /// A complete reply, of any status.
 pub(crate) struct Fetched {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
-/// Reason for which no complete reply came.
-#[derive(Debug, Error)]
-pub(crate) enum FetchError {
-    /// The connection failed, with the causes.
-    #[error("{0}")]
-    Failed(String),
-    #[error("the answer has more than {0} bytes")]
-    TooLarge(usize),
-    #[error("no answer within {} s", .0.as_secs())]
-    Timeout(Duration),
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
 }
 
 impl Fetch {
@@ -64,41 +51,36 @@ impl Fetch {
     /// Sends the request and reads the whole reply. No redirect is followed.
     ///
     /// # Errors
-    /// [`FetchError`]
-    pub(crate) async fn send(self, client: &HttpClient) -> Result<Fetched, FetchError> {
-        let method = if self.form.is_some() {
-            Method::POST
-        } else {
-            Method::GET
-        };
-        let mut request = reqwest::Request::new(method, self.url);
+    /// No complete reply came; in words.
+    pub(crate) async fn send(self, client: &HttpClient) -> Result<Fetched, String> {
+        let mut request = reqwest::Request::new(Method::GET, self.url);
         *request.headers_mut() = self.headers;
         if let Some(form) = self.form {
             const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
+            *request.method_mut() = Method::POST;
             request.headers_mut().insert(CONTENT_TYPE, FORM);
             *request.body_mut() = Some(form.into());
         }
         let exchange = async {
             let reply = client.send(request).await;
-            let mut reply = reply
-                .map_err(|failure| FetchError::Failed(text::error_in_a_line(&failure.cause)))?;
+            let mut reply = reply.map_err(|failure| text::error_in_a_line(&failure.cause))?;
             let (status, headers) = (reply.status(), std::mem::take(reply.headers_mut()));
-            let body = read_bounded(reply, self.max_bytes).await;
-            let body = body.map_err(|error| match error {
-                BodyError::TooLarge => FetchError::TooLarge(self.max_bytes),
-                BodyError::Broken(error) => {
-                    FetchError::Failed(text::error_in_a_line(&error.without_url()))
+            let broken = |error: HttpError| text::error_in_a_line(&error.without_url());
+            let mut body = Vec::new();
+            while let Some(chunk) = reply.chunk().await.map_err(broken)? {
+                if body.len() + chunk.len() > self.max_bytes {
+                    return Err(format!("the answer has more than {} bytes", self.max_bytes));
                 }
-            })?;
+                body.extend_from_slice(&chunk);
+            }
             Ok(Fetched {
                 status,
                 headers,
                 body: body.into(),
             })
         };
-        tokio::time::timeout(self.timeout, exchange)
-            .await
-            .unwrap_or(Err(FetchError::Timeout(self.timeout)))
+        let fetched = tokio::time::timeout(self.timeout, exchange).await;
+        fetched.unwrap_or_else(|_| Err(format!("no answer within {} s", self.timeout.as_secs())))
     }
 }
 
@@ -108,22 +90,4 @@ pub(crate) enum BodyError {
     TooLarge,
     /// The connection failed.
     Broken(reqwest::Error),
-}
-
-/// Reads the body of a response, of at most `max_bytes` once it is decoded.
-///
-/// # Errors
-/// [`BodyError`], as soon as it is certain.
-async fn read_bounded(
-    mut response: reqwest::Response,
-    max_bytes: usize,
-) -> Result<Vec<u8>, BodyError> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
-        if bytes.len() + chunk.len() > max_bytes {
-            return Err(BodyError::TooLarge);
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
 }

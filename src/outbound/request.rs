@@ -7,8 +7,8 @@ use std::io::Seek as _;
 use std::pin::pin;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::stream::try_unfold;
-use futures_util::{Stream, TryStreamExt as _};
+use futures_util::future::Either;
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use http::Method;
 use http::header::{CONNECTION, HeaderMap, HeaderName};
 use tokio::io::AsyncReadExt as _;
@@ -135,60 +135,40 @@ impl Payload {
         self,
         sent: watch::Sender<u64>,
     ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-        let sending = Sending {
-            left: self.pieces.into_iter(),
-            current: Current::Bytes(Bytes::new()),
-            sent,
-        };
-        try_unfold(sending, |mut sending| async move {
-            let chunk = sending.next().await?;
-            Ok(chunk.map(|chunk| (chunk, sending)))
+        let pieces = stream::iter(self.pieces).flat_map(|piece| match piece {
+            Piece::Bytes(mut bytes) => {
+                let chunks = std::iter::from_fn(move || {
+                    let chunk = bytes.split_to(bytes.len().min(CHUNK));
+                    (!chunk.is_empty()).then_some(Ok(chunk))
+                });
+                Either::Left(stream::iter(chunks))
+            }
+            Piece::File(file, length) => {
+                let file = tokio::fs::File::from_std(file);
+                Either::Right(stream::try_unfold((file, length), next_chunk))
+            }
+        });
+        pieces.inspect_ok(move |chunk| {
+            let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+            sent.send_modify(|sent| *sent = sent.saturating_add(length));
         })
     }
 }
 
-struct Sending {
-    left: std::vec::IntoIter<Piece>,
-    current: Current,
-    sent: watch::Sender<u64>,
-}
-
-enum Current {
-    Bytes(Bytes),
-    File(tokio::fs::File, u64),
-}
-
-impl Sending {
-    async fn next(&mut self) -> io::Result<Option<Bytes>> {
-        loop {
-            let chunk = match &mut self.current {
-                Current::Bytes(bytes) => bytes.split_to(bytes.len().min(CHUNK)),
-                Current::File(_, 0) => Bytes::new(),
-                Current::File(file, left) => {
-                    let mut chunk = BytesMut::with_capacity(CHUNK);
-                    let read = file.take(*left).read_buf(&mut chunk).await?;
-                    if read == 0 {
-                        return Err(io::ErrorKind::UnexpectedEof.into());
-                    }
-                    *left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
-                    chunk.freeze()
-                }
-            };
-            if !chunk.is_empty() {
-                let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-                self.sent
-                    .send_modify(|sent| *sent = sent.saturating_add(length));
-                return Ok(Some(chunk));
-            }
-            self.current = match self.left.next() {
-                None => return Ok(None),
-                Some(Piece::Bytes(bytes)) => Current::Bytes(bytes),
-                Some(Piece::File(file, length)) => {
-                    Current::File(tokio::fs::File::from_std(file), length)
-                }
-            };
-        }
+/// Reads on in a file of which so many bytes are to be sent still.
+async fn next_chunk(
+    (mut file, left): (tokio::fs::File, u64),
+) -> io::Result<Option<(Bytes, (tokio::fs::File, u64))>> {
+    if left == 0 {
+        return Ok(None);
     }
+    let mut chunk = BytesMut::with_capacity(CHUNK);
+    let read = (&mut file).take(left).read_buf(&mut chunk).await?;
+    if read == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
+    Ok(Some((chunk.freeze(), (file, left))))
 }
 
 impl Request {
@@ -203,7 +183,7 @@ impl Request {
     }
 
     /// The body, if it is text and in memory.
-    pub(crate) fn body_text(&self) -> Option<&str> {
+    fn body_text(&self) -> Option<&str> {
         std::str::from_utf8(self.body.as_ref()?.bytes()?).ok()
     }
 

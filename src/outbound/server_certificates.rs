@@ -23,12 +23,12 @@ pub(super) static SYSTEM_ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| 
 /// with the certificate's key.
 #[derive(Debug)]
 pub(super) struct CertificateVerifier {
-    provider: Arc<CryptoProvider>,
-    accepted: AcceptedCertificates,
+    pub provider: Arc<CryptoProvider>,
+    pub accepted: AcceptedCertificates,
 }
 
 #[derive(Debug)]
-enum AcceptedCertificates {
+pub(super) enum AcceptedCertificates {
     /// Certificates of the system's authorities, which are read on first use: that takes longer
     /// than to serve a small document, and many servers are started to list their tools alone.
     OfSystem(OnceLock<Result<Arc<WebPkiServerVerifier>, VerifierBuilderError>>),
@@ -37,39 +37,16 @@ enum AcceptedCertificates {
     All,
 }
 
-impl CertificateVerifier {
-    /// Accepts what the authorities of the system have signed.
-    pub(super) fn of_system(provider: Arc<CryptoProvider>) -> Self {
-        Self {
-            provider,
-            accepted: AcceptedCertificates::OfSystem(OnceLock::new()),
-        }
-    }
-
-    /// Accepts what the roots have signed, and the named certificates.
-    ///
-    /// # Errors
-    /// No root can be used.
-    pub(super) fn of_named(
-        provider: Arc<CryptoProvider>,
-        roots: Arc<RootCertStore>,
-        named: Vec<CertificateDer<'static>>,
-    ) -> Result<Self, VerifierBuilderError> {
-        let verifier =
-            WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build()?;
-        Ok(Self {
-            provider,
-            accepted: AcceptedCertificates::Named(verifier, named),
-        })
-    }
-
-    /// Accepts every certificate.
-    pub(super) fn of_all(provider: Arc<CryptoProvider>) -> Self {
-        Self {
-            provider,
-            accepted: AcceptedCertificates::All,
-        }
-    }
+/// Verifies what the roots have signed.
+///
+/// # Errors
+/// No root can be used.
+pub(super) fn verifier_of(
+    roots: &Arc<RootCertStore>,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, VerifierBuilderError> {
+    let (roots, provider) = (Arc::clone(roots), Arc::clone(provider));
+    WebPkiServerVerifier::builder_with_provider(roots, provider).build()
 }
 
 /// Returns true if the only fault of a certificate that is valid at this time is that it is one of an
@@ -87,33 +64,22 @@ impl ServerCertVerifier for CertificateVerifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let verifier = match &self.accepted {
-            AcceptedCertificates::OfSystem(verifier) => verifier,
-            AcceptedCertificates::Named(verifier, named) => {
-                let verified =
-                    verifier.verify_server_cert(certificate, intermediates, name, ocsp, now);
-                return match verified {
-                    Err(error) if is_of_authority(&error) && named.contains(certificate) => {
-                        verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
-                        Ok(ServerCertVerified::assertion())
-                    }
-                    verified => verified,
-                };
-            }
+        let (verifier, named) = match &self.accepted {
             AcceptedCertificates::All => return Ok(ServerCertVerified::assertion()),
-        };
-        let build = || {
-            WebPkiServerVerifier::builder_with_provider(
-                Arc::clone(&SYSTEM_ROOTS),
-                Arc::clone(&self.provider),
-            )
-            .build()
-        };
-        match verifier.get_or_init(build) {
-            Ok(verifier) => {
-                verifier.verify_server_cert(certificate, intermediates, name, ocsp, now)
+            AcceptedCertificates::Named(verifier, named) => (verifier, named.as_slice()),
+            AcceptedCertificates::OfSystem(verifier) => {
+                let verifier = verifier.get_or_init(|| verifier_of(&SYSTEM_ROOTS, &self.provider));
+                let unusable =
+                    |error: &VerifierBuilderError| rustls::Error::General(error.to_string());
+                (verifier.as_ref().map_err(unusable)?, [].as_slice())
             }
-            Err(error) => Err(rustls::Error::General(error.to_string())),
+        };
+        match verifier.verify_server_cert(certificate, intermediates, name, ocsp, now) {
+            Err(error) if is_of_authority(&error) && named.contains(certificate) => {
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
         }
     }
 

@@ -1,13 +1,14 @@
 //! The listener of a login, to which the browser brings the answer of an authorization server (RFC
 //! 8252 section 7.3).
 
+use std::future::ready;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY,
@@ -31,18 +32,7 @@ const NOT_AWAITED: &str = "This is not the answer that openapi-mcp waits for.\n"
 pub(crate) struct LoginCallback {
     listeners: Vec<TcpListener>,
     /// Address that the browser is sent to.
-    pub(crate) redirect: Url,
-}
-
-/// Reads the query of a request; `None` if it is not the answer that is awaited.
-type AnswerReader<T> = dyn Fn(&str) -> Option<T> + Send + Sync;
-
-/// What requests are compared with, and where the first good answer goes.
-struct Awaited<T> {
-    path: String,
-    host: String,
-    read: Box<AnswerReader<T>>,
-    answer: Mutex<Option<oneshot::Sender<T>>>,
+    pub redirect: Url,
 }
 
 impl LoginCallback {
@@ -91,18 +81,26 @@ impl LoginCallback {
         read: impl Fn(&str) -> Option<T> + Send + Sync + 'static,
     ) -> Option<T> {
         let (sender, receiver) = oneshot::channel();
-        let awaited = Arc::new(Awaited {
-            path: self.redirect.path().to_owned(),
-            host: self.redirect[Position::BeforeHost..Position::AfterPort].to_owned(),
-            read: Box::new(read),
-            answer: Mutex::new(Some(sender)),
-        });
+        let sender = Mutex::new(Some(sender));
+        let redirect = self.redirect;
+        // The first good answer is passed on.
+        let take = move |request: &Request| {
+            let hosts = request.headers().get_all(HOST).iter();
+            let is_for_us = request.method() == Method::GET
+                && request.uri().path() == redirect.path()
+                && hosts.eq([&redirect[Position::BeforeHost..Position::AfterPort]]);
+            let query = request.uri().query().filter(|_| is_for_us)?;
+            let answer = read(query)?;
+            let sender = sender.lock().take()?;
+            sender.send(answer).ok()
+        };
+        let take = Arc::new(take);
         let stop = CancellationToken::new();
         let mut servers = JoinSet::new();
         for listener in self.listeners {
-            let router = Router::new()
-                .fallback(answer::<T>)
-                .with_state(Arc::clone(&awaited));
+            let take = Arc::clone(&take);
+            let answer = move |request| ready(answer(take(&request).is_some()));
+            let router = Router::new().fallback(answer);
             let stopped = stop.clone().cancelled_owned();
             servers.spawn(async move {
                 axum::serve(listener, router)
@@ -110,7 +108,7 @@ impl LoginCallback {
                     .await
             });
         }
-        drop(awaited);
+        drop(take);
         let answer = receiver.await.ok();
         stop.cancel();
         let _ = timeout(LAST_ANSWER_TIMEOUT, async {
@@ -121,11 +119,7 @@ impl LoginCallback {
     }
 }
 
-async fn answer<T: Send + 'static>(
-    State(awaited): State<Arc<Awaited<T>>>,
-    request: Request,
-) -> Response {
-    let is_taken = awaited.take(&request);
+fn answer(is_taken: bool) -> Response {
     let (status, text) = if is_taken {
         (StatusCode::OK, TAKEN)
     } else {
@@ -140,29 +134,4 @@ async fn answer<T: Send + 'static>(
         (CONNECTION, "close"),
     ];
     (status, headers, text).into_response()
-}
-
-impl<T> Awaited<T> {
-    /// Passes the answer of a request on. Returns false if it is not the one that is awaited.
-    fn take(&self, request: &Request) -> bool {
-        let hosts: Vec<&[u8]> = request
-            .headers()
-            .get_all(HOST)
-            .iter()
-            .map(http::HeaderValue::as_bytes)
-            .collect();
-        let is_for_us = request.method() == Method::GET
-            && request.uri().path() == self.path
-            && hosts == [self.host.as_bytes()];
-        let Some(answer) = request
-            .uri()
-            .query()
-            .filter(|_| is_for_us)
-            .and_then(|query| (self.read)(query))
-        else {
-            return false;
-        };
-        let sender = self.answer.lock().take();
-        sender.is_some_and(|sender| sender.send(answer).is_ok())
-    }
 }

@@ -13,6 +13,7 @@ use rmcp::transport::stdio_pipes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::http::approve::open_listener;
 use crate::caller::client_grant::NO_TOKEN;
@@ -36,38 +37,14 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
         links.serve_on_demand(open_listener);
     }
     let (stdin, stdout) = stdio_pipes();
-    serve_streams(
-        server,
-        Box::new(stdin),
-        Box::new(stdout),
-        reader_left(),
-        stop,
-    )
-    .await
-}
-
-/// Time limit of writing the last lines, once no call is in flight any more.
-const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
-
-type InputStream = Box<dyn AsyncRead + Send + Unpin>;
-
-/// Serves like [`serve`] over any streams; `reader_left` ends when the output has no reader any
-/// more.
-async fn serve_streams(
-    server: McpServer,
-    stdin: InputStream,
-    stdout: OutputStream,
-    reader_left: impl Future<Output = ()>,
-    stop: CancellationToken,
-) -> io::Result<()> {
-    let output = OutputState::default();
+    let output = Arc::<OutputState>::default();
     let (outbox, messages) = Outbox::new();
-    let writing = tokio::spawn(output.clone().write_lines(messages, stdout));
+    let writing = tokio::spawn(Arc::clone(&output).write_lines(messages, stdout));
     let client = Arc::new(StdioClient {
         connection: Arc::new(Connection::new(server.state.changes(&NO_TOKEN))),
         server,
         outbox,
-        output: output.clone(),
+        output: Arc::clone(&output),
     });
     let connection = Arc::clone(&client.connection);
     let session = async move {
@@ -82,12 +59,12 @@ async fn serve_streams(
     tokio::select! {
         () = session => {}
         // No client is left that would read an answer.
-        () = async { tokio::select! { () = reader_left => {}, () = output.broken() => {} } } => {
+        () = async { tokio::select! { () = reader_left() => {}, () = output.broken.cancelled() => {} } } => {
             tracing::info!("standard output cannot be written any more");
             connection.end();
         }
     }
-    match output.failure() {
+    match output.failure.get() {
         // The reader is gone, as a client that ends is.
         None | Some((io::ErrorKind::BrokenPipe, _)) => Ok(()),
         Some((kind, message)) => Err(io::Error::new(
@@ -126,14 +103,17 @@ struct StdioClient {
     server: McpServer,
     connection: Arc<Connection>,
     outbox: Outbox,
-    output: OutputState,
+    output: Arc<OutputState>,
 }
+
+/// Time limit of writing the last lines, once no call is in flight any more.
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl StdioClient {
     /// Answers incoming messages until there are no more, or `stop` is cancelled.
     async fn answer_lines(
         self: &Arc<Self>,
-        mut lines: Lines<InputStream>,
+        mut lines: Lines<impl AsyncRead + Unpin>,
         stop: &CancellationToken,
     ) {
         loop {
@@ -157,7 +137,8 @@ impl StdioClient {
                     }
                 }
                 Ok(Some(Line::TooLong(max_bytes))) => {
-                    self.send(unreadable::too_long(max_bytes).into_bytes());
+                    let answer = unreadable::too_long(max_bytes).into_bytes();
+                    self.send(answer, Some(self.server.calls().token()));
                 }
                 Ok(None) => return,
                 Err(error) => {
@@ -223,10 +204,7 @@ impl StdioClient {
         async move {
             if let Some(answered) = answering.await {
                 let (frame, in_flight) = answered.into_frame();
-                client.output.add(frame.length());
-                client
-                    .outbox
-                    .send(OutMessage::Answer(frame.into_bytes(), in_flight));
+                client.send(frame.into_bytes(), in_flight);
             }
         }
     }
@@ -243,16 +221,14 @@ impl StdioClient {
                 };
                 observed::observe_refused_call(&origin, None);
             }
-            self.send(answer.into_bytes());
+            self.send(answer.into_bytes(), Some(self.server.calls().token()));
         }
     }
 
-    fn send(&self, answer: Vec<u8>) {
-        self.output.add(answer.len());
-        self.outbox.send(OutMessage::Answer(
-            answer,
-            Some(self.server.calls().token()),
-        ));
+    fn send(&self, answer: Vec<u8>, in_flight: Option<TaskTrackerToken>) {
+        let backlog = &self.output.backlog;
+        backlog.fetch_add(answer.len(), Ordering::Relaxed);
+        self.outbox.send(OutMessage::Answer(answer, in_flight));
     }
 }
 
@@ -282,7 +258,7 @@ pub(crate) struct Lines<R> {
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    pub(crate) fn new(inner: R) -> Self {
+    fn new(inner: R) -> Self {
         Self {
             inner,
             max_bytes: MAX_LINE_BYTES,
@@ -294,7 +270,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
     /// Reads the next line; the text after the last end of a line is one too. Dropping the future
     /// loses nothing.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
+    async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let unseen = self.buffer.get(self.searched..).unwrap_or_default();
             if let Some(at) = memchr::memchr(b'\n', unseen) {
@@ -332,15 +308,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 /// Number of bytes of unread answers above which no more input is read.
 const MAX_BACKLOG_BYTES: usize = 64 << 20;
 
-type OutputStream = Box<dyn AsyncWrite + Send + Unpin>;
-
 /// State of the output.
-#[derive(Clone, Default)]
-struct OutputState(Arc<SharedOutput>);
-
 #[derive(Default)]
-struct SharedOutput {
-    /// Bytes that wait to be written.
+struct OutputState {
+    /// Bytes of answers that wait to be written.
     backlog: AtomicUsize,
     room: Notify,
     /// Cancelled once a write has failed.
@@ -350,32 +321,21 @@ struct SharedOutput {
 }
 
 impl OutputState {
-    /// Counts bytes that are going to be sent.
-    pub(super) fn add(&self, bytes: usize) {
-        self.0.backlog.fetch_add(bytes, Ordering::Relaxed);
-    }
-
     /// Waits until the client takes its answers: who sends more and reads nothing must not fill our
     /// memory.
-    pub(super) async fn has_room(&self) {
-        while self.0.backlog.load(Ordering::Relaxed) > MAX_BACKLOG_BYTES {
-            self.0.room.notified().await;
+    async fn has_room(&self) {
+        while self.backlog.load(Ordering::Relaxed) > MAX_BACKLOG_BYTES {
+            self.room.notified().await;
         }
-    }
-
-    /// Waits until a write has failed.
-    pub(super) async fn broken(&self) {
-        self.0.broken.cancelled().await;
-    }
-
-    /// Returns the reason for which the first write failed, if one did.
-    pub(super) fn failure(&self) -> Option<&(io::ErrorKind, String)> {
-        self.0.failure.get()
     }
 
     /// Writes messages, each as a line, until there are no more or a write fails. Answers count as
     /// bytes of the backlog.
-    pub(super) async fn write_lines(self, mut messages: OutMessages, mut stdout: OutputStream) {
+    async fn write_lines(
+        self: Arc<Self>,
+        mut messages: OutMessages,
+        mut stdout: impl AsyncWrite + Unpin,
+    ) {
         while let Some(message) = messages.recv().await {
             let is_answer = matches!(message, OutMessage::Answer(..));
             let Some((mut line, _in_flight)) = message.into_text() else {
@@ -388,14 +348,12 @@ impl OutputState {
             }
             .await;
             if is_answer {
-                self.0.backlog.fetch_sub(line.len() - 1, Ordering::Relaxed);
-                self.0.room.notify_one();
+                self.backlog.fetch_sub(line.len() - 1, Ordering::Relaxed);
+                self.room.notify_one();
             }
             if let Err(error) = written {
-                self.0
-                    .failure
-                    .get_or_init(|| (error.kind(), error.to_string()));
-                self.0.broken.cancel();
+                let _ = self.failure.set((error.kind(), error.to_string()));
+                self.broken.cancel();
                 return;
             }
         }

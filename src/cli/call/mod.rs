@@ -173,7 +173,7 @@ fn caller_of(
         tenant => caller_of_tenant(tenants, tenant.as_deref()).map_err(Failure::setting)?,
     };
     Ok(match user {
-        Some(user) => user.with_headers(caller.into_headers()),
+        Some(user) => user.with_headers(caller.headers),
         None => caller,
     })
 }

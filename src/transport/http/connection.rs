@@ -39,7 +39,7 @@ pub(super) struct Connections {
     /// Connections end after the answers that are on their way.
     closing: CancellationToken,
     /// The tasks that serve connections.
-    pub(super) tasks: TaskTracker,
+    pub tasks: TaskTracker,
 }
 
 impl Connections {
@@ -207,7 +207,7 @@ struct ActivityState {
 }
 
 impl Activity {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self(Arc::new(Mutex::new(ActivityState {
             working: 0,
             answering: 0,
@@ -225,7 +225,7 @@ impl Activity {
 
     /// The client has taken some bytes: what hyper holds of an answer is on its way after the
     /// answer's end as well.
-    pub(crate) fn wrote(&self, count: usize) {
+    fn wrote(&self, count: usize) {
         let mut state = self.0.lock();
         state.written += count;
         if state.written >= MIN_PROGRESS_BYTES {
@@ -235,13 +235,13 @@ impl Activity {
     }
 
     /// A request has come; it is worked on until the value is dropped.
-    pub(crate) fn working(&self) -> Working {
+    fn working(&self) -> Working {
         self.change(|state| state.working += 1);
         Working(self.clone())
     }
 
     /// The body of an answer, watched on its way.
-    pub(crate) fn watch(&self, body: Body) -> Body {
+    fn watch(&self, body: Body) -> Body {
         self.change(|state| state.answering += 1);
         Body::new(Watched {
             body,

@@ -2,67 +2,53 @@
 //! changes.
 
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderName, HeaderValue, Response, header};
-use axum::response::IntoResponse as _;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::future::{BoxFuture, Either};
 use futures_util::stream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::sessions::UsedSession;
 use crate::mcp::connections::connection::{OutMessage, OutMessages, Outbox};
 use crate::mcp::dispatch::Answered;
 
 /// Interval of comments on a stream, so that proxies do not take it for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Answer to a request.
-pub(super) enum HttpAnswer {
-    Answer(Box<Answered>),
-    Stream(Response<Body>),
-}
-
-type Answering = Pin<Box<dyn Future<Output = Option<Answered>> + Send>>;
-
 /// Waits for an answer, or for the first message before it: then the answer is the last message of
 /// a stream.
 pub(super) async fn answer(
-    mut answering: Answering,
+    mut answering: BoxFuture<'static, Option<Answered>>,
     outbox: Outbox,
     mut messages: OutMessages,
     streams: &CancellationToken,
-) -> HttpAnswer {
+) -> Either<Answered, Response> {
     let task = tokio::select! {
         biased;
         first = messages.recv() => {
-            let task = tokio::spawn({
-                let outbox = outbox.clone();
-                async move {
-                    if let Some(answered) = answering.await {
-                        send(&outbox, answered);
-                    }
+            let task = tokio::spawn(async move {
+                if let Some(answered) = answering.await {
+                    send(&outbox, answered);
                 }
             });
-            return HttpAnswer::Stream(Events::new(first, messages, Some(task), streams.clone(), None).into_response());
+            return Either::Right(respond(first, messages, Some(task), streams.clone()));
         }
         answered = &mut answering => answered,
     };
     // What a call reported in its last moment comes before its answer. A cancelled request has
     // none.
     match (messages.try_recv(), task) {
-        (Err(_), Some(answered)) => HttpAnswer::Answer(Box::new(answered)),
+        (Err(_), Some(answered)) => Either::Left(answered),
         (first, answered) => {
             if let Some(answered) = answered {
                 send(&outbox, answered);
             }
-            HttpAnswer::Stream(
-                Events::new(first.ok(), messages, None, streams.clone(), None).into_response(),
-            )
+            Either::Right(respond(first.ok(), messages, None, streams.clone()))
         }
     }
 }
@@ -72,47 +58,44 @@ fn send(outbox: &Outbox, answered: Answered) {
     outbox.send(OutMessage::Answer(frame.into_bytes(), in_flight));
 }
 
-/// A stream of messages that `task` sends, until it ends or `end` is cancelled.
+/// A stream of the `first` message and those that `task` sends, until it ends or `end` is cancelled.
+/// The task ends with the stream.
 pub(super) fn respond(
+    first: Option<OutMessage>,
     messages: OutMessages,
-    task: JoinHandle<Option<()>>,
+    task: Option<JoinHandle<()>>,
     end: CancellationToken,
-    session: Option<UsedSession>,
-) -> Response<Body> {
-    let task = tokio::spawn(async move { drop(AbortOnDropHandle::new(task).await) });
-    Events::new(None, messages, Some(task), end, session).into_response()
+) -> Response {
+    let events = Events {
+        first,
+        messages,
+        _task: task.map(AbortOnDropHandle::new),
+        end,
+        written: None,
+    };
+    let events = stream::unfold(events, async |mut events| {
+        Some((Ok::<_, Infallible>(events.next().await?), events))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    (headers, Body::from_stream(events)).into_response()
 }
 
 /// The rest of a stream.
 struct Events {
     first: Option<OutMessage>,
     messages: OutMessages,
-    /// Task that sends them; it ends with the stream.
     _task: Option<AbortOnDropHandle<()>>,
     end: CancellationToken,
-    _session: Option<UsedSession>,
     /// Token by which the end of the server waits until the last event is written.
     written: Option<TaskTrackerToken>,
 }
 
 impl Events {
-    fn new(
-        first: Option<OutMessage>,
-        messages: OutMessages,
-        task: Option<JoinHandle<()>>,
-        end: CancellationToken,
-        session: Option<UsedSession>,
-    ) -> Self {
-        Self {
-            first,
-            messages,
-            _task: task.map(AbortOnDropHandle::new),
-            end,
-            _session: session,
-            written: None,
-        }
-    }
-
     async fn next(&mut self) -> Option<Bytes> {
         self.written = None;
         loop {
@@ -132,18 +115,5 @@ impl Events {
                 return Some([b"data: ", text.as_slice(), b"\n\n"].concat().into());
             }
         }
-    }
-
-    fn into_response(self) -> Response<Body> {
-        let events = stream::unfold(self, async |mut events| {
-            Some((Ok::<_, Infallible>(events.next().await?), events))
-        });
-        let headers = [
-            (header::CONTENT_TYPE, "text/event-stream"),
-            (header::CACHE_CONTROL, "no-cache"),
-            (HeaderName::from_static("x-accel-buffering"), "no"),
-        ];
-        let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
-        (headers, Body::from_stream(events)).into_response()
     }
 }

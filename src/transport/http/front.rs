@@ -8,16 +8,17 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
+use futures_util::future::Either;
 use http::request::Parts;
 use hyper::body::Incoming;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
-use super::event_stream::{self, HttpAnswer};
+use super::event_stream;
 use super::host_and_origin::{Allowed, guard, refused, refused_method};
 use super::message;
 use super::message::{BodyMemory, receive_body, refused_message};
@@ -34,48 +35,31 @@ use crate::mcp::protocol::unreadable::without_mark;
 use crate::mcp::{McpServer, observed};
 use crate::observe;
 
-/// Front that answers the requests of connections.
-#[derive(Clone)]
+/// Front that answers the requests of connections: the routes, and the endpoints of MCP beside them
+/// with what their requests pass.
 pub(super) struct Front {
-    router: TowerToHyperService<Router>,
-    mcp: Arc<McpFront>,
-}
-
-/// The endpoints of MCP, and what their requests pass.
-pub(super) struct McpFront {
-    pub(super) endpoints: HashMap<Box<str>, McpServer>,
-    pub(super) allowed: Arc<Allowed>,
-    pub(super) admission: Option<Arc<ClientAdmission>>,
+    pub router: TowerToHyperService<Router>,
+    pub endpoints: HashMap<Box<str>, McpServer>,
+    pub allowed: Arc<Allowed>,
+    pub admission: Option<Arc<ClientAdmission>>,
     /// Clients of earlier versions have sessions, so that they can be asked.
-    pub(super) sessions: Option<Arc<Sessions>>,
-    pub(super) has_page: bool,
-    pub(super) memory: BodyMemory,
+    pub sessions: Option<Arc<Sessions>>,
+    pub has_page: bool,
+    pub memory: BodyMemory,
     /// Ends what only waits.
-    pub(super) streams: CancellationToken,
+    pub streams: CancellationToken,
 }
 
 impl Front {
-    /// Routes, and the endpoints of MCP beside them.
-    pub(super) fn new(router: Router, mcp: McpFront) -> Self {
-        Self {
-            router: TowerToHyperService::new(router),
-            mcp: Arc::new(mcp),
-        }
-    }
-
     /// Answers a request.
-    pub(super) async fn answer(
-        &self,
-        request: Request<Incoming>,
-    ) -> Result<Response<Body>, Infallible> {
-        let mcp = &self.mcp;
-        let endpoint = mcp.endpoints.get(request.uri().path());
-        let Some(server) = endpoint.filter(|_| !(mcp.has_page && asks_for_page(&request))) else {
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Result<Response, Infallible> {
+        let endpoint = self.endpoints.get(request.uri().path());
+        let Some(server) = endpoint.filter(|_| !(self.has_page && asks_for_page(&request))) else {
             return self.router.call(request).await;
         };
         // A panic is a bug of ours; over HTTP/2 it must not end the requests of the same
         // connection. On the heap at once: what is around it is moved from place to place.
-        let answered = AssertUnwindSafe(Box::pin(mcp.answer(server, request)))
+        let answered = AssertUnwindSafe(Box::pin(self.answer_mcp(server, request)))
             .catch_unwind()
             .await;
         Ok(answered.unwrap_or_else(|_| {
@@ -86,10 +70,10 @@ impl Front {
 }
 
 /// An answer, or a response that is ready in its place.
-type Answer = Result<Response<Body>, Box<Response<Body>>>;
+type Answer = Result<Response, Box<Response>>;
 
-impl McpFront {
-    async fn answer(&self, server: &McpServer, request: Request<Incoming>) -> Response<Body> {
+impl Front {
+    async fn answer_mcp(&self, server: &McpServer, request: Request<Incoming>) -> Response {
         let answer = async |request| {
             let answered = Box::pin(self.answer_allowed(server, request)).await;
             answered.unwrap_or_else(|refusal| *refusal)
@@ -156,17 +140,21 @@ impl McpFront {
                 return Err(refusal);
             }
         }
+        let is_handshake = matches!(&message, Message::Request(request) if request.method == McpMethod::Initialize);
         let session = match &self.sessions {
             Some(sessions) if message::is_of_session(origin.version_header, &message) => {
-                session_of(sessions, &origin.caller, path, &message)?
+                match find_session(sessions, &origin.caller, path)? {
+                    None if !is_handshake => return session_required(),
+                    session => session,
+                }
             }
             _ => None,
         };
-        origin.connection = session
-            .as_ref()
-            .map(|session| Arc::clone(&session.0.connection));
+        let connection = session.as_ref().map(|session| &session.0.connection);
+        origin.connection = connection.cloned();
+        let begins_session = self.sessions.is_some() && session.is_none() && is_handshake;
         match message {
-            Message::Request(request) if self.begins_session(&request, session.as_ref()) => {
+            Message::Request(request) if begins_session => {
                 self.begin_session(server, origin, path, request).await
             }
             Message::Request(request) => Ok(self
@@ -185,10 +173,6 @@ impl McpFront {
                 Ok(StatusCode::ACCEPTED.into_response())
             }
         }
-    }
-
-    fn begins_session(&self, request: &McpRequest, session: Option<&UsedSession>) -> bool {
-        self.sessions.is_some() && session.is_none() && request.method == McpMethod::Initialize
     }
 
     async fn begin_session(
@@ -210,12 +194,9 @@ impl McpFront {
         let mut response = self.answer_json(answered, negotiation, path);
         if let Some(sessions) = self.sessions.as_ref().filter(|_| is_begun) {
             let Some(id) = sessions.open(connection, path, owner, client) else {
-                let refusal = "too many sessions; end one, or try again later\n";
-                return refused((
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    [(header::RETRY_AFTER, "30")],
-                    refusal,
-                ));
+                let why = "too many sessions; end one, or try again later\n";
+                let later = [(header::RETRY_AFTER, "30")];
+                return refused((StatusCode::SERVICE_UNAVAILABLE, later, why));
             };
             if let Ok(id) = HeaderValue::from_str(&id) {
                 response.headers_mut().insert(SESSION_ID_HEADER, id);
@@ -232,7 +213,7 @@ impl McpFront {
         path: &str,
         request: McpRequest,
         session: Option<UsedSession>,
-    ) -> Response<Body> {
+    ) -> Response {
         let negotiation = message::negotiation(&request);
         let may_stream = request.method == McpMethod::Listen
             || request.method == McpMethod::CallTool
@@ -254,8 +235,8 @@ impl McpFront {
             }
         };
         match event_stream::answer(Box::pin(answering), outbox, messages, &self.streams).await {
-            HttpAnswer::Answer(answered) => self.answer_json(*answered, negotiation, path),
-            HttpAnswer::Stream(response) => response,
+            Either::Left(answered) => self.answer_json(answered, negotiation, path),
+            Either::Right(response) => response,
         }
     }
 
@@ -265,17 +246,21 @@ impl McpFront {
         answered: Answered,
         negotiation: message::Negotiation,
         path: &str,
-    ) -> Response<Body> {
-        if let (Err(McpRefusal::MissingScopes(scopes)), Some(admission)) =
-            (&answered.outcome, &self.admission)
-        {
-            return admission.refuse_scopes(scopes.clone(), path);
-        }
-        if let (Ok(McpAnswer::Tool(result)), Some(admission)) = (&answered.outcome, &self.admission)
-            && let Some(challenge) = &result.challenge
-            && let Some(response) = admission.ask_to_sign_in(challenge, path)
-        {
-            return response;
+    ) -> Response {
+        if let Some(admission) = &self.admission {
+            let refusal = match &answered.outcome {
+                Err(McpRefusal::MissingScopes(scopes)) => {
+                    Some(admission.refuse_scopes(scopes.clone(), path))
+                }
+                Ok(McpAnswer::Tool(result)) => result
+                    .challenge
+                    .as_ref()
+                    .and_then(|challenge| admission.ask_to_sign_in(challenge, path)),
+                _ => None,
+            };
+            if let Some(refusal) = refusal {
+                return refusal;
+            }
         }
         let status = negotiation.status(&answered.outcome);
         let (frame, _in_flight) = answered.into_frame();
@@ -319,8 +304,12 @@ impl McpFront {
             granted,
             outbox,
         );
-        let task = tokio::spawn(newest.clone().run_until_cancelled_owned(reporting));
-        Ok(event_stream::respond(messages, task, newest, Some(session)))
+        let end = newest.clone();
+        let task = tokio::spawn(async move {
+            let _session = session;
+            newest.run_until_cancelled(reporting).await;
+        });
+        Ok(event_stream::respond(None, messages, Some(task), end))
     }
 }
 
@@ -329,7 +318,7 @@ fn session_of_head(
     sessions: &Sessions,
     mut parts: Parts,
     client: Option<AuthenticatedClient>,
-) -> Result<UsedSession, Box<Response<Body>>> {
+) -> Result<UsedSession, Box<Response>> {
     let caller = caller_of(&mut parts, client);
     let version = message::version_header(&caller.headers)?;
     if version.is_some_and(|version| !version.has_handshake()) {
@@ -338,22 +327,7 @@ fn session_of_head(
     find_session(sessions, &caller, parts.uri.path())?.map_or_else(session_required, Ok)
 }
 
-/// The session of a message; `None` if the message begins one.
-fn session_of(
-    sessions: &Sessions,
-    caller: &Caller,
-    path: &str,
-    message: &Message,
-) -> Result<Option<UsedSession>, Box<Response<Body>>> {
-    let is_handshake =
-        matches!(message, Message::Request(request) if request.method == McpMethod::Initialize);
-    match find_session(sessions, caller, path)? {
-        None if !is_handshake => session_required(),
-        session => Ok(session),
-    }
-}
-
-fn session_required<T>() -> Result<T, Box<Response<Body>>> {
+fn session_required<T>() -> Result<T, Box<Response>> {
     refused((
         StatusCode::BAD_REQUEST,
         "Bad Request: Session ID is required",
@@ -365,7 +339,7 @@ fn find_session(
     sessions: &Sessions,
     caller: &Caller,
     path: &str,
-) -> Result<Option<UsedSession>, Box<Response<Body>>> {
+) -> Result<Option<UsedSession>, Box<Response>> {
     let mut ids = caller.headers.get_all(SESSION_ID_HEADER).iter();
     let Some(id) = ids.next() else {
         return Ok(None);
@@ -394,7 +368,7 @@ fn caller_of(parts: &mut Parts, client: Option<AuthenticatedClient>) -> Caller {
 }
 
 /// Reads the message of a POST, or refuses it, and says whether it is a call all the same.
-fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (Box<Response<Body>>, bool)> {
+fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (Box<Response>, bool)> {
     let is_call = |message: &Message| matches!(message, Message::Request(request) if request.method == McpMethod::CallTool);
     if let Err(refusal) = message::check_content_type(headers) {
         // Only who observes calls wants to know.

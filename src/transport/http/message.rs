@@ -1,9 +1,9 @@
 //! The message of a request: its body, which is received in bounded memory, and the rules of MCP for
 //! its headers and for the status of its answer (transports, "Streamable HTTP").
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
@@ -12,6 +12,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::BytesMut;
+use futures_util::FutureExt as _;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::Value;
 
@@ -43,8 +44,10 @@ pub(super) struct BodyMemory {
 
 impl BodyMemory {
     pub(super) fn new(all: MemoryBudget) -> Self {
-        let arriving = MemoryBudget::new(all.share());
-        Self { all, arriving }
+        Self {
+            arriving: MemoryBudget::new(all.share()),
+            all,
+        }
     }
 }
 
@@ -76,12 +79,11 @@ where
     }
     let mut collecting = pin!(collect(body, declared, budget, caller));
     // Most bodies are there already, and need no clock.
-    let collected = match poll_fn(|context| Poll::Ready(collecting.as_mut().poll(context))).await {
-        Poll::Ready(collected) => collected,
-        Poll::Pending => {
-            let collected = tokio::time::timeout(BODY_TIMEOUT, collecting).await;
-            collected.or_else(|_| refused(StatusCode::REQUEST_TIMEOUT))?
-        }
+    let collected = if let Some(collected) = collecting.as_mut().now_or_never() {
+        collected
+    } else {
+        let collected = tokio::time::timeout(BODY_TIMEOUT, collecting).await;
+        collected.or_else(|_| refused(StatusCode::REQUEST_TIMEOUT))?
     };
     let (bytes, mut memory) = collected?;
     if memory.is_held() {
@@ -156,8 +158,8 @@ where
 }
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
-const METHOD_HEADER: &str = "mcp-method";
-const NAME_HEADER: &str = "mcp-name";
+const METHOD_HEADER: &str = "Mcp-Method";
+const NAME_HEADER: &str = "Mcp-Name";
 
 /// Refuses a request with a message of JSON-RPC.
 pub(super) fn refused_message<T>(body: impl Into<Body>) -> Result<T, Box<Response>> {
@@ -282,12 +284,12 @@ fn compare(
         (None, _) if repeats_method || request.method == Method::Discover => {
             request.parameters.require_keys()
         }
-        (Some(_), None) => Err(mismatch(
-            "request _meta protocolVersion requires MCP-Protocol-Version header".into(),
-        )),
-        (Some(named), Some(header)) if named != header => Err(mismatch(format!(
+        (Some(_), None) => {
+            mismatch("request _meta protocolVersion requires MCP-Protocol-Version header")
+        }
+        (Some(named), Some(header)) if named != header => mismatch(format!(
             "MCP-Protocol-Version header ({header}) does not match request _meta protocolVersion ({named})"
-        ))),
+        )),
         _ => Ok(()),
     }
 }
@@ -298,8 +300,8 @@ fn repeats_method(version: &str) -> bool {
     version >= ProtocolVersion::FIRST_WITHOUT_HANDSHAKE.name()
 }
 
-fn mismatch(why: String) -> ErrorData {
-    ErrorData::header_mismatch(why, None)
+fn mismatch<T>(why: impl Into<Cow<'static, str>>) -> Result<T, ErrorData> {
+    Err(ErrorData::header_mismatch(why, None))
 }
 
 /// A handshake need not repeat its method, but what it repeats must agree.
@@ -325,25 +327,21 @@ fn check_initialize(
 
 /// The value of a header that is there at most once: who takes another one of several would judge
 /// another message.
-fn sole_header<'h>(
-    headers: &'h HeaderMap,
-    name: &str,
-    label: &str,
-) -> Result<Option<&'h str>, ErrorData> {
+fn sole_header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, ErrorData> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() {
-        return Err(mismatch(format!("duplicate {label} header")));
+        return mismatch(format!("duplicate {name} header"));
     }
     Ok(value.and_then(|value| value.to_str().ok()))
 }
 
 fn check_method_header(headers: &HeaderMap, method: &str) -> Result<(), ErrorData> {
-    match sole_header(headers, METHOD_HEADER, "Mcp-Method")? {
-        None => Err(mismatch("missing required Mcp-Method header".into())),
-        Some(value) if value != method => Err(mismatch(format!(
+    match sole_header(headers, METHOD_HEADER)? {
+        None => mismatch("missing required Mcp-Method header"),
+        Some(value) if value != method => mismatch(format!(
             "Mcp-Method header `{value}` does not match body method `{method}`"
-        ))),
+        )),
         Some(_) => Ok(()),
     }
 }
@@ -366,33 +364,26 @@ fn check_method(
     let Some(name) = name.and_then(Value::as_str) else {
         return Ok(());
     };
-    let Some(value) = sole_header(headers, NAME_HEADER, "Mcp-Name")? else {
-        return Err(mismatch(format!(
-            "missing required Mcp-Name header for `{method}`"
-        )));
+    let Some(value) = sole_header(headers, NAME_HEADER)? else {
+        return mismatch(format!("missing required Mcp-Name header for `{method}`"));
     };
-    if value == name && !value.starts_with("=?") {
-        return Ok(());
-    }
-    let Some(decoded) = decode(value) else {
-        return Err(mismatch("Mcp-Name header is not valid Base64".into()));
-    };
-    if decoded == name {
-        Ok(())
-    } else {
-        Err(mismatch(format!(
+    match decode(value) {
+        None => mismatch("Mcp-Name header is not valid Base64"),
+        Some(decoded) if decoded != name => mismatch(format!(
             "Mcp-Name header `{decoded}` does not match body value `{name}`"
-        )))
+        )),
+        Some(_) => Ok(()),
     }
 }
 
 /// A value that a header cannot hold is written as `=?base64?…?=`.
-fn decode(value: &str) -> Option<String> {
+fn decode(value: &str) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix("=?base64?");
-    match inner.and_then(|inner| inner.strip_suffix("?=")) {
-        Some(inner) => String::from_utf8(BASE64_STANDARD.decode(inner).ok()?).ok(),
-        None => Some(value.to_owned()),
-    }
+    let Some(inner) = inner.and_then(|inner| inner.strip_suffix("?=")) else {
+        return Some(value.into());
+    };
+    let decoded = String::from_utf8(BASE64_STANDARD.decode(inner).ok()?);
+    decoded.ok().map(Cow::Owned)
 }
 
 /// Returns true if a message belongs to a session, if there are sessions.

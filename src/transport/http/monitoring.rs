@@ -27,7 +27,7 @@ use super::host_and_origin::{Allowed, named_host, split_host_port};
 use super::page::accepted;
 use crate::mcp::McpServer;
 use crate::observe;
-use crate::observe::metrics::TextFormat;
+use crate::observe::metrics::to_classic;
 
 /// Connections at the same time; a few scrapers and probes need no more.
 const MAX_CONNECTIONS: usize = 64;
@@ -120,19 +120,13 @@ fn metrics(headers: &HeaderMap) -> Response {
     let Some(metrics) = observe::metrics() else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let (format, content_type) = if takes_open_metrics(headers) {
-        (
-            TextFormat::OpenMetrics,
-            "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        )
-    } else {
-        (
-            TextFormat::Classic,
-            "text/plain; version=0.0.4; charset=utf-8",
-        )
-    };
-    let content_type = [(header::CONTENT_TYPE, content_type)];
-    (content_type, metrics.exposition(format)).into_response()
+    let mut text = metrics.exposition();
+    let mut format = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    if !takes_open_metrics(headers) {
+        text = to_classic(&text);
+        format = "text/plain; version=0.0.4; charset=utf-8";
+    }
+    ([(header::CONTENT_TYPE, format)], text).into_response()
 }
 
 /// Returns true if `Accept` names `OpenMetrics` with a weight above 0.
@@ -167,7 +161,7 @@ fn describe(health: &Health) -> Response {
 
 /// State that decides if requests should be sent to this server.
 #[derive(Clone)]
-pub(super) struct Health(pub(super) McpServer);
+pub(super) struct Health(pub McpServer);
 
 /// Readiness for requests.
 #[derive(Clone, Copy, PartialEq, Eq, strum::Display)]

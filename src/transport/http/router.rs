@@ -13,10 +13,11 @@ use std::sync::Arc;
 use axum::http::{StatusCode, Uri};
 use axum::routing::{any, get};
 use axum::{Router, middleware};
+use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
 use super::approve::{self, ApprovalRoute};
-use super::front::{Front, McpFront};
+use super::front::Front;
 use super::host_and_origin::{Allowed, guard_routes};
 use super::message::BodyMemory;
 use super::monitoring::Health;
@@ -39,19 +40,9 @@ pub(super) fn front(
 ) -> Front {
     let allowed = Arc::new(options.allowed.clone());
     let endpoints = server.apis.endpoints.iter();
-    let mcp = McpFront {
-        endpoints: endpoints
-            .map(|endpoint| (endpoint.view.path.as_ref().into(), server.at(endpoint)))
-            .collect(),
-        allowed: Arc::clone(&allowed),
-        admission: admission.clone(),
-        sessions: server.asks_by_client().then(Arc::<Sessions>::default),
-        has_page: page.is_some(),
-        memory: BodyMemory::new(options.memory.clone()),
-        streams,
-    };
-    let files = options.files.as_ref();
-    let files = files.map(|store| {
+    let has_page = page.is_some();
+    let page_router = router(server, Arc::clone(&allowed), admission.clone(), page);
+    let files = options.files.as_ref().map(|store| {
         stored_files::routes(Arc::clone(store), Arc::clone(&allowed), admission.clone())
     });
     let approvals = server.links().map(|links| {
@@ -61,13 +52,24 @@ pub(super) fn front(
             admission: admission.clone(),
         })
     });
-    let mut router = router(server, Arc::clone(&allowed), admission, page)
+    let mut router = page_router
         .merge(files.unwrap_or_default())
         .merge(approvals.unwrap_or_default());
     if let Some(text) = options.app_challenge.clone() {
-        router = router.merge(app_challenge(text, allowed));
+        router = router.merge(app_challenge(text, Arc::clone(&allowed)));
     }
-    Front::new(router, mcp)
+    Front {
+        router: TowerToHyperService::new(router),
+        endpoints: endpoints
+            .map(|endpoint| (endpoint.view.path.as_ref().into(), server.at(endpoint)))
+            .collect(),
+        allowed,
+        admission,
+        sessions: server.asks_by_client().then(Arc::<Sessions>::default),
+        has_page,
+        memory: BodyMemory::new(options.memory.clone()),
+        streams,
+    }
 }
 
 /// The page that verifies the domain of an app at OpenAI, for all clients that may ask this host.

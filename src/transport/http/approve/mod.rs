@@ -41,11 +41,11 @@ static PAGE: LazyLock<Option<ServedPage>> = LazyLock::new(|| {
 
 /// What the route needs.
 pub(super) struct ApprovalRoute {
-    pub(super) links: Arc<Links>,
+    pub links: Arc<Links>,
     /// Hosts that are allowed; without it, only that of the links.
-    pub(super) allowed: Option<Arc<Allowed>>,
+    pub allowed: Option<Arc<Allowed>>,
     /// Knows who may agree; without it, everybody on this machine may.
-    pub(super) admission: Option<Arc<ClientAdmission>>,
+    pub admission: Option<Arc<ClientAdmission>>,
 }
 
 /// An answer, as the page sends it.

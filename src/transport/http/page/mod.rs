@@ -148,13 +148,11 @@ impl ServedPage {
         sign_in: SignIn,
         endpoint: Option<&url::Url>,
     ) -> Option<Arc<Self>> {
-        let kind = match options.kind {
-            PageKind::Off => return None,
-            PageKind::Public => "public",
-            PageKind::Full => "full",
-        };
+        if options.kind == PageKind::Off {
+            return None;
+        }
         let settings = json!({
-            "page": kind,
+            "page": options.kind,
             "auth": sign_in != SignIn::None,
             "oauth": sign_in == SignIn::Oauth,
             "endpoint": endpoint.map(url::Url::as_str),
