@@ -212,7 +212,7 @@ impl StaticToken {
         })
     }
 
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 }
@@ -263,9 +263,9 @@ impl NamedToken {
 /// Digest of a token that is accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct KnownToken {
-    pub(super) token: StaticToken,
+    pub token: StaticToken,
     /// Index of the token among those with a name, if it is one.
-    pub(super) named: Option<usize>,
+    pub named: Option<usize>,
 }
 
 impl KnownToken {

@@ -34,6 +34,11 @@ pub(super) enum Refusal {
     TooOften(Duration),
 }
 
+/// Refuses an invalid token.
+pub(super) fn invalid<T>(why: &'static str) -> Result<T, Refusal> {
+    Err(Refusal::InvalidToken(why))
+}
+
 /// The seconds since 1970.
 pub(super) fn since_epoch() -> f64 {
     SystemTime::now()
@@ -54,10 +59,10 @@ pub(super) fn check_times(claims: &JsonObject) -> Result<Option<SystemTime>, Ref
     };
     let expires = seconds("exp")?;
     if expires.is_some_and(|expires| expires + LEEWAY < now) {
-        return Err(Refusal::InvalidToken("the token has expired"));
+        return invalid("the token has expired");
     }
     if seconds("nbf")?.is_some_and(|begins| begins > now + LEEWAY) {
-        return Err(Refusal::InvalidToken("the token is not valid yet"));
+        return invalid("the token is not valid yet");
     }
     let time = |seconds: f64| {
         let since = Duration::try_from_secs_f64(seconds).ok()?;
@@ -71,7 +76,7 @@ pub(super) fn check_times(claims: &JsonObject) -> Result<Option<SystemTime>, Ref
 
 /// The claims of a token, each of which is there once (RFC 7519 section 4), like each member of
 /// them: of two, this server and another one could take different ones.
-pub(super) struct Claims(pub(super) JsonObject);
+pub(super) struct Claims(pub JsonObject);
 
 impl<'de> Deserialize<'de> for Claims {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use url::Url;
 
-use super::claims::{Claims, Refusal, since_epoch};
+use super::claims::{Claims, Refusal, invalid, since_epoch};
 use super::limits::Stranger;
 use crate::caller::ClientKey;
 use crate::credentials::tokens::oauth_client::{Endpoint, OauthClient, PartsDigest};
@@ -52,6 +52,8 @@ pub struct IntrospectionOptions {
 struct Introspected {
     state: TokenState,
     until: Instant,
+    /// True if the token was active when the endpoint last said.
+    was_active: bool,
 }
 
 #[derive(Clone)]
@@ -75,8 +77,6 @@ pub(crate) struct Introspection {
     endpoint: TokenEndpoint,
     turns: Arc<QuestionTurns>,
     kept: Mutex<KeptAnswers>,
-    /// Tokens that were active when they were last asked about.
-    active: Mutex<LruCache<TokenDigest, ()>>,
 }
 
 impl Introspection {
@@ -93,7 +93,6 @@ impl Introspection {
             endpoint: TokenEndpoint::new(client, http),
             turns: Arc::default(),
             kept: Mutex::new(LruCache::new(MAX_TOKENS)),
-            active: Mutex::new(LruCache::new(MAX_TOKENS)),
         })
     }
 
@@ -110,18 +109,18 @@ impl Introspection {
     ) -> Result<Arc<JsonObject>, Refusal> {
         let key = PartsDigest::default().with(Some(token)).finish();
         let kept = useful(&mut self.kept.lock(), &key);
-        let answer = if let Some(answer) = kept {
-            answer
-        } else {
-            let was_active = self.active.lock().contains(&key);
-            if !was_active {
-                client.count().await.map_err(Refusal::TooOften)?;
+        let answer = match kept {
+            Ok(answer) => answer,
+            Err(was_active) => {
+                if !was_active {
+                    client.count().await.map_err(Refusal::TooOften)?;
+                }
+                self.begin(key, token, (!was_active).then_some(client.address))
             }
-            self.begin(key, token, (!was_active).then_some(client.address))
         };
         match answer.await.state {
             TokenState::Active(claims) => Ok(claims),
-            TokenState::Inactive => Err(Refusal::InvalidToken("the token is not active")),
+            TokenState::Inactive => invalid("the token is not active"),
             TokenState::Unknown => Err(Refusal::Unavailable),
         }
     }
@@ -135,20 +134,12 @@ impl Introspection {
         address: Option<ClientKey>,
     ) -> Flight<Introspected> {
         let mut kept = self.kept.lock();
-        if let Some(answer) = useful(&mut kept, &key) {
+        if let Ok(answer) = useful(&mut kept, &key) {
             return answer;
         }
         let (this, token) = (Arc::clone(self), SecretString::from(token));
-        let asking = async move {
-            let answer = this.ask(&token, address).await;
-            match answer.state {
-                TokenState::Active(_) => drop(this.active.lock().put(key, ())),
-                TokenState::Inactive => drop(this.active.lock().pop(&key)),
-                TokenState::Unknown => {}
-            }
-            answer
-        };
-        let answer = begin_flight(asking, Introspected::unknown);
+        let asking = async move { this.ask(&token, address).await };
+        let answer = begin_flight(asking, move || Introspected::unknown(address));
         kept.put(key, answer.clone());
         answer
     }
@@ -164,13 +155,13 @@ impl Introspection {
             self.endpoint.introspect(&parameters).await
         };
         let Ok(Some(body)) = timeout(QUESTION_TIMEOUT, asking).await else {
-            return Introspected::unknown();
+            return Introspected::unknown(address);
         };
         let Ok(Claims(claims)) = serde_json::from_slice::<Claims>(&body) else {
             tracing::warn!(
                 "the introspection endpoint did not answer with an object of JSON in which each name is there once"
             );
-            return Introspected::unknown();
+            return Introspected::unknown(address);
         };
         let now = Instant::now();
         // RFC 7662 section 2.2: a boolean.
@@ -178,6 +169,7 @@ impl Introspection {
             return Introspected {
                 state: TokenState::Inactive,
                 until: now + REFUSAL_AGE,
+                was_active: false,
             };
         }
         let left = claims.get("exp").and_then(Value::as_f64);
@@ -186,24 +178,32 @@ impl Introspection {
         Introspected {
             until: now + left.map_or(MAX_AGE, |left| left.min(MAX_AGE)),
             state: TokenState::Active(Arc::new(claims)),
+            was_active: true,
         }
     }
 }
 
 impl Introspected {
-    fn unknown() -> Self {
+    /// No answer about a token, which comes from an address if it was not active before.
+    fn unknown(address: Option<ClientKey>) -> Self {
         Self {
             state: TokenState::Unknown,
             until: Instant::now() + FAILURE_AGE,
+            was_active: address.is_none(),
         }
     }
 }
 
-/// Returns the answer about a token, unless it has ended.
-fn useful(kept: &mut KeptAnswers, key: &TokenDigest) -> Option<Flight<Introspected>> {
-    let has_ended = |answer: &Introspected| Instant::now() >= answer.until;
-    let answer = kept.get(key)?;
-    (!answer.peek().is_some_and(has_ended)).then(|| answer.clone())
+/// Returns the answer about a token.
+///
+/// # Errors
+/// It has ended, or there is none; true if the token was active.
+fn useful(kept: &mut KeptAnswers, key: &TokenDigest) -> Result<Flight<Introspected>, bool> {
+    let answer = kept.get(key).ok_or(false)?;
+    match answer.peek() {
+        Some(ended) if Instant::now() >= ended.until => Err(ended.was_active),
+        _ => Ok(answer.clone()),
+    }
 }
 
 /// Number of questions at a time: tokens of strangers must not become a storm at the authorization
@@ -236,7 +236,7 @@ struct QuestionTurn {
 impl QuestionTurns {
     /// Waits for the turn of a token that comes from an address; `None` for a token that was active
     /// before. Returns `None` if newer questions took its place.
-    pub(super) async fn wait(self: &Arc<Self>, address: Option<ClientKey>) -> Option<QuestionTurn> {
+    async fn wait(self: &Arc<Self>, address: Option<ClientKey>) -> Option<QuestionTurn> {
         let receiver = {
             let mut questions = self.0.lock();
             if questions.may_ask(address) {

@@ -45,7 +45,7 @@ const RSA: [Algorithm; 6] = [
 pub(crate) struct IssuerKey {
     id: Option<String>,
     algorithms: Vec<Algorithm>,
-    pub(crate) public: DecodingKey,
+    pub public: DecodingKey,
 }
 
 impl IssuerKey {
@@ -91,7 +91,7 @@ impl IssuerKey {
     }
 }
 
-struct KeySet {
+pub(super) struct KeySet {
     keys: Vec<Arc<IssuerKey>>,
     read: Instant,
 }
@@ -101,7 +101,7 @@ pub(crate) struct Keys {
     client: HttpClient,
     issuer: String,
     url: Option<Url>,
-    current: RwLock<Option<Arc<KeySet>>>,
+    pub(super) current: RwLock<Option<Arc<KeySet>>>,
     /// Time at which an unknown key last caused a request. The lock is held during requests to the
     /// issuer.
     flight: Mutex<Option<Instant>>,
@@ -196,11 +196,6 @@ impl Keys {
         if let Err(problem) = self.read().await {
             tracing::warn!("the keys of {} cannot be read: {problem}", self.issuer);
         }
-    }
-
-    /// Returns true if the issuer has given its keys once.
-    pub(crate) fn were_read(&self) -> bool {
-        self.current.read().is_some()
     }
 
     fn current(&self) -> Option<Arc<KeySet>> {

@@ -12,7 +12,7 @@ use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::claims::{Claims, INCOMPLETE, Refusal, check_times};
+use super::claims::{Claims, INCOMPLETE, Refusal, check_times, invalid};
 use super::introspection::{Introspection, IntrospectionOptions};
 use super::jwks::Keys;
 use super::limits::Stranger;
@@ -49,27 +49,27 @@ pub struct OauthOptions {
 
 /// Verifies tokens.
 pub(super) struct Oauth {
-    pub(super) options: OauthOptions,
-    pub(super) keys: Arc<Keys>,
+    pub options: OauthOptions,
+    pub keys: Arc<Keys>,
     introspection: Option<Arc<Introspection>>,
 }
 
 /// An endpoint as tokens and clients know it.
 pub(super) struct ProtectedResource {
     /// Its URL.
-    pub(super) url: Url,
-    pub(super) validation: Validation,
+    pub url: Url,
+    pub validation: Validation,
     /// Scopes that its calls may need by what their tools do, besides those of the whole server.
-    pub(super) tool_scopes: ToolScopes,
+    pub tool_scopes: ToolScopes,
     /// Those by rules of `access`. The metadata do not list them: a client asks for all that is
     /// listed, and each user would be asked for those of an administrator.
-    pub(super) rule_scopes: Vec<String>,
-    pub(super) reads_only: bool,
-    pub(super) serves_one_api: bool,
+    pub rule_scopes: Vec<String>,
+    pub reads_only: bool,
+    pub serves_one_api: bool,
     /// Its name for people, and the page about it, if the operator set them. What a document has
     /// is not shown to clients without a token.
-    pub(super) name: Option<String>,
-    pub(super) documentation: Option<String>,
+    pub name: Option<String>,
+    pub documentation: Option<String>,
 }
 
 impl ProtectedResource {
@@ -134,7 +134,7 @@ impl Oauth {
         client: &mut Stranger<'_>,
     ) -> Result<AuthenticatedClient, Refusal> {
         if token.len() > MAX_TOKEN_BYTES {
-            return Err(Refusal::InvalidToken("the token is too long"));
+            return invalid("the token is too long");
         }
         // The library parses the parts into trees.
         let plain = |part: &[u8]| {
@@ -149,10 +149,8 @@ impl Oauth {
                     self.introspected(introspection, token, resource, client)
                         .await
                 }
-                Some(_) => Err(Refusal::InvalidToken(
-                    "the token is a JWT whose header cannot be read",
-                )),
-                None => Err(Refusal::InvalidToken("the token is not a JWT")),
+                Some(_) => invalid("the token is a JWT whose header cannot be read"),
+                None => invalid("the token is not a JWT"),
             };
         };
         // RFC 8725 section 3.11: a JWT of another `typ` is not an access token. RFC 7515 section
@@ -161,7 +159,7 @@ impl Oauth {
         if !matches!(kind.trim_start_matches("application/"), "jwt" | "at+jwt")
             || header.crit.is_some()
         {
-            return Err(Refusal::InvalidToken("the token is not an access token"));
+            return invalid("the token is not an access token");
         }
         let keys = self.keys.find(header.kid.as_deref(), header.alg).await?;
         let mut problem =
@@ -174,7 +172,7 @@ impl Oauth {
                 Err(error) => problem = explain(error.kind()),
             }
         }
-        Err(Refusal::InvalidToken(problem))
+        invalid(problem)
     }
 
     fn allowed(
@@ -185,7 +183,7 @@ impl Oauth {
     ) -> Result<AuthenticatedClient, Refusal> {
         // RFC 7519 section 4.1.1: one string. The library also takes a list that holds the issuer.
         if claims.get("iss").and_then(Value::as_str) != Some(&self.options.issuer) {
-            return Err(Refusal::InvalidToken("the token is from another issuer"));
+            return invalid("the token is from another issuer");
         }
         let expires = check_times(&claims)?.ok_or(Refusal::InvalidToken(INCOMPLETE))?;
         self.admitted(token, &Arc::new(claims), expires, resource)
@@ -203,17 +201,15 @@ impl Oauth {
         // RFC 6750 section 2.1, `b64token`.
         let text = std::str::from_utf8(token).unwrap_or_default();
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Refusal::InvalidToken(
-                "the token has characters that no token has",
-            ));
+            return invalid("the token has characters that no token has");
         }
         let claims = introspection.claims(text, client).await?;
         if names_other_kind(&claims) {
-            return Err(Refusal::InvalidToken("the token is not an access token"));
+            return invalid("the token is not an access token");
         }
         let issuer = claims.get("iss");
         if issuer.is_some_and(|issuer| issuer.as_str() != Some(&self.options.issuer)) {
-            return Err(Refusal::InvalidToken("the token is from another issuer"));
+            return invalid("the token is from another issuer");
         }
         let ours = resource.validation.aud.as_ref();
         let is_ours = |audience: &Value| {
@@ -223,11 +219,9 @@ impl Oauth {
         match claims.get("aud") {
             Some(Value::Array(audiences)) if audiences.iter().any(is_ours) => {}
             Some(audience) if is_ours(audience) => {}
-            Some(_) => return Err(Refusal::InvalidToken("the token is for another audience")),
+            Some(_) => return invalid("the token is for another audience"),
             None => {
-                return Err(Refusal::InvalidToken(
-                    "the issuer does not say for which audience the token is",
-                ));
+                return invalid("the issuer does not say for which audience the token is");
             }
         }
         let expires =
@@ -273,7 +267,7 @@ impl Oauth {
 
     /// Returns true if no client can be admitted before the issuer's keys are read.
     pub(super) fn awaits_keys(&self) -> bool {
-        self.introspection.is_none() && !self.keys.were_read()
+        self.introspection.is_none() && self.keys.current.read().is_none()
     }
 
     /// The scopes that calls at an endpoint need.

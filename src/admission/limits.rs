@@ -85,12 +85,8 @@ impl RateLimit {
         let Some(shared) = &self.shared else {
             return Ok(());
         };
-        let limit = SharedRate::new(
-            shared,
-            &[b"client", &client.0.to_be_bytes()],
-            self.interval,
-            self.burst,
-        );
+        let subject: [&[u8]; 2] = [b"client", &client.0.to_be_bytes()];
+        let limit = SharedRate::new(shared, &subject, self.interval, self.burst);
         match limit.take(Duration::ZERO, Duration::ZERO).await {
             Ok(TakenPlace::None(wait)) => Err(wait),
             Ok(TakenPlace::After(_)) | Err(_) => Ok(()),
@@ -98,27 +94,24 @@ impl RateLimit {
     }
 
     /// Counts a request in this process, or says how long the client has to wait.
-    fn take(&self, client: ClientKey, now: Instant) -> Result<(), Duration> {
+    fn take(&self, mut client: ClientKey, now: Instant) -> Result<(), Duration> {
         let mut clients = self.clients.lock();
         let ClientTable { due, swept } = &mut *clients;
-        // Not for each new client: a flood of new clients would cause a scan each.
-        let is_due = swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_INTERVAL);
-        if due.len() >= MAX_CLIENTS && is_due && !due.contains_key(&client) {
-            due.retain(|_, at| *at > now);
-            *swept = Some(now);
+        if due.len() >= MAX_CLIENTS && !due.contains_key(&client) {
+            // Not for each new client: a flood of new clients would cause a scan each.
+            if swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_INTERVAL) {
+                due.retain(|_, at| *at > now);
+                *swept = Some(now);
+            }
+            if due.len() >= MAX_CLIENTS {
+                client = ClientKey::named("others", &[]);
+            }
         }
-        let client = if due.len() >= MAX_CLIENTS && !due.contains_key(&client) {
-            ClientKey::named("others", &[])
-        } else {
-            client
-        };
         let at = due.entry(client).or_insert(now);
         let earliest = (*at).max(now);
-        let wait = earliest
-            .saturating_duration_since(now)
-            .saturating_sub(self.burst);
-        if wait > Duration::ZERO {
-            return Err(wait);
+        let wait = earliest.saturating_duration_since(now);
+        if wait > self.burst {
+            return Err(wait.saturating_sub(self.burst));
         }
         *at = earliest + self.interval;
         Ok(())
@@ -128,7 +121,7 @@ impl RateLimit {
 /// The sender of a request, as long as it has not proved who it is.
 pub(super) struct Stranger<'r> {
     /// The key of its address.
-    pub(super) address: ClientKey,
+    pub address: ClientKey,
     rate: Option<&'r RateLimit>,
     is_counted: bool,
 }

@@ -36,7 +36,7 @@ use url::Url;
 
 pub(crate) use self::access_options::{AccessOptions, watch_files};
 use self::access_options::{KnownToken, NamedToken, reload_tokens};
-use self::claims::Refusal;
+use self::claims::{Refusal, invalid};
 use self::jwt::{Oauth, OauthOptions, ProtectedResource};
 use self::limits::{RateLimit, Stranger};
 use self::protected_resources::Resources;
@@ -152,7 +152,7 @@ impl ClientAdmission {
         }
         match self.oauth.as_ref().zip(self.resources.at(path)) {
             _ if self.is_open => Ok(known(stranger.address, None)),
-            None => Err(Refusal::InvalidToken("the token is not known here")),
+            None => invalid("the token is not known here"),
             Some((oauth, resource)) => oauth.verify(token, resource, stranger).await,
         }
     }

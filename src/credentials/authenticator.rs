@@ -39,7 +39,7 @@ impl Authenticator {
     pub(crate) fn headers(&self) -> &'static [HeaderName] {
         match self {
             Self::Signature(_) => &SIGV4_HEADERS,
-            Self::Token(_) | Self::Exchange(_) => &TOKEN_HEADERS,
+            _ => &TOKEN_HEADERS,
         }
     }
 
@@ -51,18 +51,18 @@ impl Authenticator {
     ) -> Option<String> {
         match self {
             Self::Signature(_) => AwsSigner::describe_refusal(status, headers),
-            Self::Token(_) | Self::Exchange(_) => None,
+            _ => None,
         }
     }
 
     /// The same for an operation that needs these scopes.
     pub(super) fn for_operation(self, scopes: &[String]) -> Self {
         match &self {
-            Self::Exchange(exchange) => exchange
-                .for_operation(scopes)
-                .map(|own| Self::Exchange(Arc::new(own)))
-                .unwrap_or(self),
-            Self::Token(_) | Self::Signature(_) => self,
+            Self::Exchange(exchange) => match exchange.for_operation(scopes) {
+                Some(own) => Self::Exchange(Arc::new(own)),
+                None => self,
+            },
+            _ => self,
         }
     }
 
@@ -213,7 +213,7 @@ pub(crate) struct RefusedTokens(Mutex<Vec<(Weak<AccessToken>, Instant)>>);
 
 impl RefusedTokens {
     /// The token was fetched a moment ago because another one was refused, and was refused as well.
-    pub(super) fn note(&self, token: &Arc<AccessToken>) {
+    fn note(&self, token: &Arc<AccessToken>) {
         let mut refused = self.0.lock();
         refused.retain(|(known, at)| at.elapsed() < RENEWAL_PAUSE && known.strong_count() > 0);
         if refused.len() == MAX_TOKENS {
@@ -223,7 +223,7 @@ impl RefusedTokens {
     }
 
     /// Returns true if another token would be refused too.
-    pub(super) fn is_like(&self, token: &Arc<AccessToken>) -> bool {
+    fn is_like(&self, token: &Arc<AccessToken>) -> bool {
         let refused = self.0.lock();
         let is_same = |known: &Weak<AccessToken>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(token));
         refused

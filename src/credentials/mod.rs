@@ -42,9 +42,7 @@ pub(crate) fn begin_flight<T: Clone + Send + Sync + 'static>(
 }
 
 /// A header value that is not shown.
-pub(crate) fn sensitive_header(
-    bytes: &[u8],
-) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
+fn sensitive_header(bytes: &[u8]) -> Result<HeaderValue, http::header::InvalidHeaderValue> {
     let mut value = HeaderValue::from_bytes(bytes)?;
     value.set_sensitive(true);
     Ok(value)

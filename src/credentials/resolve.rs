@@ -71,36 +71,20 @@ const CROSS_ORIGIN: &str = "it goes to another server than the rest of the API, 
 
 /// Decision for one list of requirements.
 struct Decided {
+    /// The list, which is kept alive.
+    requirements: Rc<[SecurityRequirement]>,
     access: OperationAccess,
     /// Missing credentials, for the operator.
     missing: Option<String>,
     operations: usize,
 }
 
-/// A list of requirements, compared by its allocation, which it keeps alive: a list that many
-/// operations share is decided once.
-#[derive(Clone)]
-pub(crate) struct SameRequirements(pub(crate) Rc<[SecurityRequirement]>);
-
-impl PartialEq for SameRequirements {
-    fn eq(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for SameRequirements {}
-
-impl std::hash::Hash for SameRequirements {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.0.as_ptr().hash(state);
-    }
-}
-
 /// Decides what each operation carries.
 pub(crate) struct AccessResolver<'a> {
     given: SchemeResolver<'a>,
     applied: HashMap<String, Result<Applied, MissingCredential>>,
-    known: HashMap<SameRequirements, Decided>,
+    /// By the allocations of lists: one that many operations share is decided once.
+    known: HashMap<*const [SecurityRequirement], Decided>,
     bare: Arc<Credential>,
     /// Operations that need a credential and go elsewhere.
     cross_origin_operations: usize,
@@ -118,25 +102,21 @@ impl<'a> AccessResolver<'a> {
         {
             value.set_sensitive(true);
         }
-        let carries = |(name, value): (&HeaderName, &HeaderValue)| {
-            value.is_sensitive() || carries_credential(name)
+        let mut carrying = headers
+            .iter()
+            .filter(|(name, value)| value.is_sensitive() || carries_credential(name));
+        let is_bare = given.forward.headers.is_empty() && carrying.next().is_none();
+        let mut bare = Credential {
+            forwards: true,
+            advice: is_bare.then(Advice::default),
+            ..Credential::default()
         };
-        let is_bare = given.forward.headers.is_empty() && !headers.iter().any(carries);
-        let advice = is_bare.then(Advice::default);
-        let fixed = Injected {
-            headers,
-            ..Injected::default()
-        };
+        bare.fixed.headers = headers;
         Self {
             given,
             applied: HashMap::new(),
             known: HashMap::new(),
-            bare: Arc::new(Credential {
-                fixed,
-                forwards: true,
-                advice,
-                ..Credential::default()
-            }),
+            bare: Arc::new(bare),
             cross_origin_operations: 0,
             unsent: BTreeSet::new(),
         }
@@ -145,17 +125,17 @@ impl<'a> AccessResolver<'a> {
     /// Returns the credentials of operations as they are sent, which may differ from the operator's
     /// values.
     pub(crate) fn sent(&self) -> Vec<Vec<u8>> {
-        let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
+        let forms = |text: &str| {
+            let decoded = percent_encoding::percent_decode_str(text).collect();
+            [text.as_bytes().to_vec(), decoded]
+        };
         let mut sent = Vec::new();
         for applied in self.applied.values().flatten() {
             match applied {
                 Applied::Header(name, value) => sent.extend(redact::secrets_of_header(name, value)),
-                Applied::Query(_, value) => {
-                    sent.extend([value.as_bytes().to_vec(), decoded(value)]);
-                }
+                Applied::Query(_, value) => sent.extend(forms(value)),
                 Applied::Cookie(pair) => {
-                    let value = pair.split_once('=').map_or("", |(_, value)| value);
-                    sent.extend([value.as_bytes().to_vec(), decoded(value)]);
+                    sent.extend(forms(pair.split_once('=').map_or("", |(_, value)| value)));
                 }
                 Applied::Authenticator(authenticator) => sent.extend(authenticator.secrets()),
                 Applied::AlreadyProvided | Applied::Client(..) => {}
@@ -171,18 +151,15 @@ impl<'a> AccessResolver<'a> {
         parameter: &Parameter,
         requirements: &[SecurityRequirement],
     ) -> bool {
-        let is_key = |name: &String| match self.given.schemes.get(name) {
-            Some(SecurityScheme::ApiKey { location, name }) => parameter.is(*location, name),
-            _ => false,
-        };
         let set = self.given.headers.contains_key(&parameter.name)
             || self.given.forward.sets(&parameter.name);
-        let is_signed = |name: &String| {
-            self.given.credentials.signatures.contains_key(name)
-                && sigv4_sets(parameter.location, &parameter.name)
-        };
-        let mut schemes = requirements.iter().flatten().map(|(name, _)| name);
-        let by_scheme = schemes.any(|name| is_key(name) || is_signed(name));
+        let is_signed = sigv4_sets(parameter.location, &parameter.name);
+        let mut schemes = requirements.iter().flatten();
+        let by_scheme = schemes.any(|(scheme, _)| {
+            let key = self.given.schemes.get(scheme);
+            matches!(key, Some(SecurityScheme::ApiKey { location, name }) if parameter.is(*location, name))
+                || is_signed && self.given.credentials.signatures.contains_key(scheme)
+        });
         !(by_scheme || set && parameter.location == Location::Header)
     }
 
@@ -194,8 +171,7 @@ impl<'a> AccessResolver<'a> {
         requirements: &Rc<[SecurityRequirement]>,
         operations: usize,
     ) -> OperationAccess {
-        let key = SameRequirements(Rc::clone(requirements));
-        if let Some(known) = self.known.get_mut(&key) {
+        if let Some(known) = self.known.get_mut(&Rc::as_ptr(requirements)) {
             known.operations += operations;
             return known.access.clone();
         }
@@ -206,11 +182,12 @@ impl<'a> AccessResolver<'a> {
             format!("{what}; if the API takes calls without a credential, --allow-missing-credentials sends them")
         });
         let decided = Decided {
+            requirements: Rc::clone(requirements),
             access: access.clone(),
             missing,
             operations,
         };
-        self.known.insert(key, decided);
+        self.known.insert(Rc::as_ptr(requirements), decided);
         access
     }
 
@@ -229,16 +206,13 @@ impl<'a> AccessResolver<'a> {
     /// Returns the logins by which the credentials of operations can be had: each scheme of OAuth,
     /// with its login or the reason for which there is none.
     pub(crate) fn logins(&self) -> Vec<(String, Result<Arc<Login>, String>)> {
-        let scopes_of = |scheme: &str| -> BTreeSet<&str> {
-            let needs = self.known.keys().flat_map(|known| known.0.iter()).flatten();
-            let of_scheme = needs.filter(|(name, _)| name == scheme);
-            of_scheme
-                .flat_map(|(_, scopes)| scopes.iter().map(String::as_str))
-                .collect()
-        };
-        let logins = self.given.schemes.keys().filter_map(|name| {
-            let login = self.given.login(name, scopes_of(name))?;
-            Some((name.clone(), login.map(Arc::new)))
+        let logins = self.given.schemes.keys().filter_map(|scheme| {
+            let known = self.known.values();
+            let needs = known.flat_map(|known| known.requirements.iter()).flatten();
+            let scopes = needs.filter(|(name, _)| name == scheme);
+            let scopes = scopes.flat_map(|(_, scopes)| scopes.iter().map(String::as_str));
+            let login = self.given.login(scheme, scopes.collect())?;
+            Some((scheme.clone(), login.map(Arc::new)))
         });
         logins.collect()
     }
@@ -254,28 +228,16 @@ impl<'a> AccessResolver<'a> {
         if self.cross_origin_operations > 0 {
             missing.insert(CROSS_ORIGIN, self.cross_origin_operations);
         }
-        let told = |(what, count): (&str, usize)| {
-            format!(
-                "{} cannot be called: {what}",
-                text::counted(count, "operation")
-            )
+        let told = |(what, count)| {
+            let operations = text::counted(count, "operation");
+            format!("{operations} cannot be called: {what}")
         };
         let mut warnings: Vec<String> = missing.into_iter().map(told).collect();
         // What the operator sets is stronger than what a client sends; `forwarded` in
         // `proxy/call.rs` leaves that out.
-        let own = self
-            .applied
-            .values()
-            .flatten()
-            .flat_map(|applied| match applied {
-                Applied::Header(name, _) => slice::from_ref(name),
-                Applied::Authenticator(authenticator) => authenticator.headers(),
-                _ => &[],
-            });
-        let own: BTreeSet<&str> = own
-            .chain(self.given.headers.keys())
-            .map(HeaderName::as_str)
-            .collect();
+        let own = self.applied.values().flatten().flat_map(Applied::headers);
+        let own = own.chain(self.given.headers.keys());
+        let own: BTreeSet<&str> = own.map(HeaderName::as_str).collect();
         let twice = own.into_iter().filter(|name| self.given.forward.sets(name));
         warnings.extend(twice.map(|name| {
             format!("the header `{name}` is forwarded from clients, and set here as well; operations that get the one set here do not get the client's")
@@ -388,12 +350,7 @@ impl<'a> AccessResolver<'a> {
         let mut of_client = Vec::new();
         let mut senders: HashMap<HeaderName, &str> = HashMap::new();
         for ((scheme, scopes), applied) in requirement.iter().zip(applied) {
-            let header = match &applied {
-                Applied::Header(name, _) => Some(name.clone()),
-                Applied::Authenticator(authenticator) => authenticator.headers().first().cloned(),
-                _ => None,
-            };
-            if let Some(header) = header
+            if let Some(header) = applied.headers().first()
                 && let Some(other) = senders.insert(header.clone(), scheme)
             {
                 let [other, scheme] = [other, scheme].map(text::one_line);
@@ -448,20 +405,15 @@ impl<'a> AccessResolver<'a> {
     fn what_to_set(&self, requirements: &[SecurityRequirement], for_operator: bool) -> String {
         let one = |requirement: &SecurityRequirement| {
             let settings = requirement.iter().filter_map(|(name, _)| {
-                let missing = self.applied.get(name)?.as_ref().err()?;
-                let cause = missing.cause.as_ref().filter(|_| for_operator);
-                let cause = cause
-                    .map(|cause| format!(", because {cause}"))
-                    .unwrap_or_default();
-                let comma = if missing.setting.contains(", ") {
-                    ","
-                } else {
-                    ""
-                };
+                let MissingCredential { setting, cause } =
+                    self.applied.get(name)?.as_ref().err()?;
+                let cause = cause.as_ref().filter(|_| for_operator);
+                let cause = cause.map(|cause| format!(", because {cause}"));
+                let cause = cause.unwrap_or_default();
+                let comma = if setting.contains(", ") { "," } else { "" };
+                let name = text::one_line(name);
                 Some(format!(
-                    "{}{comma} for the security scheme `{}`{cause}",
-                    missing.setting,
-                    text::one_line(name)
+                    "{setting}{comma} for the security scheme `{name}`{cause}"
                 ))
             });
             settings.collect::<Vec<_>>().join(" and ")

@@ -46,13 +46,24 @@ pub(crate) enum Applied {
     Client(HeaderName, HeaderName),
 }
 
+impl Applied {
+    /// The headers that it sets, that of the credential first.
+    pub(super) fn headers(&self) -> &[HeaderName] {
+        match self {
+            Self::Header(name, _) => std::slice::from_ref(name),
+            Self::Authenticator(authenticator) => authenticator.headers(),
+            _ => &[],
+        }
+    }
+}
+
 /// Reason for which a scheme adds nothing.
 #[derive(Clone)]
 pub(crate) struct MissingCredential {
     /// The setting that is missing, for all readers.
-    pub(crate) setting: String,
+    pub setting: String,
     /// The cause, if it is not a missing setting; for the operator only.
-    pub(crate) cause: Option<String>,
+    pub cause: Option<String>,
 }
 
 /// Cause without its setting; `None` if nothing was set.
@@ -90,13 +101,8 @@ pub(crate) fn is_api_key_header(
     schemes: &BTreeMap<String, SecurityScheme>,
     name: &HeaderName,
 ) -> bool {
-    schemes.values().any(|scheme| match scheme {
-        SecurityScheme::ApiKey {
-            location,
-            name: key,
-        } => *location == Location::Header && key.eq_ignore_ascii_case(name.as_str()),
-        _ => false,
-    })
+    let is_key = |scheme: &SecurityScheme| matches!(scheme, SecurityScheme::ApiKey { location, name: key } if *location == Location::Header && key.eq_ignore_ascii_case(name.as_str()));
+    schemes.values().any(is_key)
 }
 
 impl SchemeResolver<'_> {
@@ -229,31 +235,23 @@ impl SchemeResolver<'_> {
         options: &ExchangeOptions,
         values: &CredentialValues,
     ) -> Result<Applied, MissingCredential> {
-        let missing = |part: CredentialPart, cause: &str| self.missing_part(name, part, cause);
+        let missing = |part, cause| Err(self.missing_part(name, part, cause));
         if !self.schemes.get(name).is_some_and(takes_access_token) {
-            return Err(missing(
-                CredentialPart::Value,
-                "its scheme does not take access tokens",
-            ));
+            let why = "its scheme does not take access tokens";
+            return missing(CredentialPart::Value, why);
         }
-        let endpoint = configured_endpoint(values).ok_or_else(|| {
-            missing(
-                CredentialPart::TokenUrl,
-                "users' tokens go to no other endpoint",
-            )
-        })?;
+        let Some(endpoint) = configured_endpoint(values) else {
+            let why = "users' tokens go to no other endpoint";
+            return missing(CredentialPart::TokenUrl, why);
+        };
         if !is_encrypted_or_local(endpoint.url()) {
-            return Err(missing(
-                CredentialPart::TokenUrl,
-                "users' tokens go to an https URL, or to this machine",
-            ));
+            let why = "users' tokens go to an https URL, or to this machine";
+            return missing(CredentialPart::TokenUrl, why);
         }
         let client = self.oauth_client(name, endpoint, values);
         if client.id.is_none() {
-            return Err(missing(
-                CredentialPart::ClientId,
-                "an exchange of tokens needs a client",
-            ));
+            let why = "an exchange of tokens needs a client";
+            return missing(CredentialPart::ClientId, why);
         }
         let scope = exposed(values.get(&CredentialPart::Scopes));
         let Credentials { api, tenant, .. } = self.credentials;
@@ -352,21 +350,32 @@ impl SchemeResolver<'_> {
         scheme: &SecurityScheme,
         given: &CredentialValues,
     ) -> Result<Endpoint, MissingCredential> {
-        let missing = |part: CredentialPart, cause: &str| self.missing_part(name, part, cause);
-        match (configured_endpoint(given), scheme) {
-            (Some(endpoint), _) => Ok(endpoint),
-            (None, SecurityScheme::OAuth2 { token_url: Some(text), .. }) => self.own_url(text).map(Endpoint::Token).ok_or_else(|| {
+        if let Some(endpoint) = configured_endpoint(given) {
+            return Ok(endpoint);
+        }
+        let missing = |part, cause: &str| Err(self.missing_part(name, part, cause));
+        match scheme {
+            SecurityScheme::OAuth2 {
+                token_url: Some(text),
+                ..
+            } => {
+                if let Some(url) = self.own_url(text) {
+                    return Ok(Endpoint::Token(url));
+                }
                 let text = text::truncate(&text::one_line(text), 200);
                 let cause = format!(
                     "the document's own, `{text}`, is not on the API's origin over https, and a document does not decide who gets a client's secret"
                 );
                 missing(CredentialPart::TokenUrl, &cause)
-            }),
-            (None, SecurityScheme::OpenIdConnect) => Err(missing(
+            }
+            SecurityScheme::OpenIdConnect => missing(
                 CredentialPart::Issuer,
                 "a document does not decide who gets a client's secret",
-            )),
-            _ => Err(missing(CredentialPart::TokenUrl, "the document names no token endpoint")),
+            ),
+            _ => missing(
+                CredentialPart::TokenUrl,
+                "the document names no token endpoint",
+            ),
         }
     }
 
@@ -473,12 +482,10 @@ fn apply_api_key(location: Location, name: &str, value: &str) -> Option<Applied>
         Location::Cookie => {
             // RFC 6265 section 4.1.1; what else a key may hold is percent-encoded.
             let octet = |byte: u8| matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e);
-            if value.bytes().all(octet) {
-                Applied::Cookie(format!("{name}={value}"))
-            } else {
-                let value = percent_encode(value, Keep::Unreserved);
-                Applied::Cookie(format!("{name}={value}"))
-            }
+            let is_legal = value.bytes().all(octet);
+            let encoded = (!is_legal).then(|| percent_encode(value, Keep::Unreserved));
+            let value = encoded.as_deref().unwrap_or(value);
+            Applied::Cookie(format!("{name}={value}"))
         }
         _ => Applied::Header(
             HeaderName::from_bytes(name.as_bytes()).ok()?,

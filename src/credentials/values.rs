@@ -102,9 +102,7 @@ pub(crate) fn takes_access_token(scheme: &SecurityScheme) -> bool {
     match scheme {
         SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect => true,
         SecurityScheme::Http(kind) => kind.eq_ignore_ascii_case("bearer"),
-        SecurityScheme::ApiKey { .. }
-        | SecurityScheme::AwsSignature
-        | SecurityScheme::MutualTls => false,
+        _ => false,
     }
 }
 
@@ -120,9 +118,7 @@ fn uses(scheme: &SecurityScheme, part: CredentialPart) -> bool {
             part != CredentialPart::Value && !by_user
         }
         SecurityScheme::Http(kind) => by_user && takes_pair(kind),
-        SecurityScheme::ApiKey { .. }
-        | SecurityScheme::AwsSignature
-        | SecurityScheme::MutualTls => false,
+        _ => false,
     }
 }
 
@@ -136,7 +132,7 @@ impl Credentials {
     }
 
     /// Returns the prefix of its variables.
-    pub(crate) fn variable_prefix(&self) -> String {
+    fn variable_prefix(&self) -> String {
         self.api
             .as_ref()
             .map_or_else(|| PREFIX.to_owned(), |api| format!("{PREFIX}{api}_"))

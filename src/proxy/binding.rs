@@ -19,7 +19,7 @@ use crate::credentials::authenticator::{Authenticator, RefusedTokens};
 use crate::credentials::credential_part::basic_forms;
 use crate::credentials::forward::Forwarding;
 use crate::credentials::login::Login;
-use crate::credentials::resolve::{AccessResolver, OperationAccess, SameRequirements};
+use crate::credentials::resolve::{AccessResolver, OperationAccess};
 use crate::credentials::scheme::{ApiLocation, SchemeResolver, is_api_key_header};
 use crate::credentials::signatures::{headers_set_twice, wrong_signatures};
 use crate::credentials::values::Credentials;
@@ -107,7 +107,8 @@ pub(crate) struct Binder<'a> {
     location: ApiLocation,
     /// The different requirements of all operations, each with how many operations have it.
     distinct: Vec<(Rc<[SecurityRequirement]>, usize)>,
-    numbers: HashMap<SameRequirements, usize>,
+    /// Their numbers, by their allocations.
+    numbers: HashMap<*const [SecurityRequirement], usize>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -316,8 +317,8 @@ impl<'a> Binder<'a> {
     /// The number of a list of requirements.
     fn number(&mut self, requirements: &Rc<[SecurityRequirement]>) -> usize {
         let next = self.distinct.len();
-        let same = SameRequirements(Rc::clone(requirements));
-        let number = *self.numbers.entry(same).or_insert(next);
+        let number = self.numbers.entry(Rc::as_ptr(requirements));
+        let number = *number.or_insert(next);
         match self.distinct.get_mut(number) {
             Some((_, operations)) => *operations += 1,
             None => self.distinct.push((Rc::clone(requirements), 1)),

@@ -30,7 +30,7 @@ pub(crate) struct Cells {
 
 /// A value that was read.
 pub(crate) struct CellValue {
-    pub(crate) value: Vec<u8>,
+    pub value: Vec<u8>,
     /// The same as it is kept.
     stored: Vec<u8>,
 }
@@ -101,8 +101,7 @@ impl Cells {
             None => Vec::new(),
         };
         let mut invocation = SWAP.key(&key);
-        invocation.arg(old).arg(sealed);
-        invocation.number(u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX));
+        invocation.arg(old).arg(sealed).number(lifetime.as_millis());
         let swapped: u8 = shared.link.run(StatePurpose::Confirm, &invocation).await?;
         Ok(swapped == 1)
     }

@@ -32,15 +32,15 @@ pub(super) type ConnectionDriver = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Address of the server, and the login of connections to it.
 #[derive(Clone)]
 pub(crate) struct RedisServer {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) database: i64,
-    pub(crate) user: Option<String>,
-    pub(crate) password: Option<SecretString>,
+    pub host: String,
+    pub port: u16,
+    pub database: i64,
+    pub user: Option<String>,
+    pub password: Option<SecretString>,
     /// True with `rediss`.
-    pub(crate) is_encrypted: bool,
+    pub is_encrypted: bool,
     /// How connections are encrypted, if they are.
-    pub(crate) tls: Option<Arc<ClientConfig>>,
+    pub tls: Option<Arc<ClientConfig>>,
 }
 
 /// Reason for which the server cannot be used.
@@ -123,7 +123,7 @@ impl RedisCommand {
         self
     }
 
-    pub(super) fn number(&mut self, number: u64) -> &mut Self {
+    pub(super) fn number(&mut self, number: u128) -> &mut Self {
         self.arg(number.to_string())
     }
 }
@@ -195,7 +195,7 @@ impl RedisConnection {
     /// # Errors
     /// Always: this program was built without the library.
     #[expect(clippy::unused_async, reason = "the other form of it waits")]
-    pub(super) async fn open(
+    async fn open(
         _stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         _server: &RedisServer,
     ) -> Result<(Self, ConnectionDriver), RedisProblem> {
@@ -204,10 +204,7 @@ impl RedisConnection {
 
     /// Cannot run, because there is no connection without the library.
     #[expect(clippy::unused_async, reason = "the other form of it waits")]
-    pub(super) async fn run<T: RedisAnswer>(
-        &self,
-        _command: &RedisCommand,
-    ) -> Result<T, RedisProblem> {
+    async fn run<T: RedisAnswer>(&self, _command: &RedisCommand) -> Result<T, RedisProblem> {
         match self.client {}
     }
 }

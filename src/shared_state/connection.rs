@@ -103,8 +103,7 @@ impl RedisLink {
     /// # Errors
     /// [`RedisProblem`], also if it takes too long.
     pub(super) async fn first_connection(&self) -> Result<RedisConnection, RedisProblem> {
-        let connected = tokio::time::timeout(CONNECT_TIMEOUT, self.0.server.connect()).await;
-        let (connection, driver) = connected.unwrap_or_else(|_| Err(took_too_long()))?;
+        let (connection, driver) = self.0.server.connect().await?;
         tokio::spawn(driver);
         Ok(connection)
     }
@@ -219,8 +218,7 @@ async fn keep_connected(state: Weak<LinkState>) {
     let (first, longest) = RECONNECT_PAUSES;
     let mut pause = first;
     while let Some(link) = state.upgrade() {
-        let connected = tokio::time::timeout(CONNECT_TIMEOUT, link.server.connect()).await;
-        match connected.unwrap_or_else(|_| Err(took_too_long())) {
+        match link.server.connect().await {
             Ok((connection, driver)) => {
                 pause = first;
                 let since = Instant::now();
@@ -264,9 +262,12 @@ impl RedisServer {
     ///
     /// # Errors
     /// [`RedisProblem`]
-    pub(super) async fn connect(
-        &self,
-    ) -> Result<(RedisConnection, ConnectionDriver), RedisProblem> {
+    async fn connect(&self) -> Result<(RedisConnection, ConnectionDriver), RedisProblem> {
+        let opened = tokio::time::timeout(CONNECT_TIMEOUT, self.open()).await;
+        opened.unwrap_or_else(|_| Err(took_too_long()))
+    }
+
+    async fn open(&self) -> Result<(RedisConnection, ConnectionDriver), RedisProblem> {
         let connected = TcpStream::connect((self.host.as_str(), self.port)).await;
         let stream = connected.map_err(|error| RedisProblem::Unavailable(error.to_string()))?;
         // Each command is one write, which must not wait for the acknowledgement of the last one.

@@ -52,37 +52,25 @@ impl fmt::Debug for StateKeys {
     }
 }
 
-/// The number of bytes that HKDF derives.
-struct DerivedLength(usize);
-
-impl hkdf::KeyType for DerivedLength {
-    fn len(&self) -> usize {
-        self.0
-    }
-}
-
 impl StateKey {
     fn new(bytes: &[u8]) -> Option<Self> {
         let secret = hkdf::Salt::new(hkdf::HKDF_SHA256, b"openapi-mcp state key").extract(bytes);
-        let id = derive(&secret, &[b"id"])?;
+        let id = *derive(&secret, &[b"id"])?.first_chunk()?;
         Some(Self { id, secret })
     }
 
     /// The key of one sealed value.
     fn cipher(&self, salt: &[u8]) -> Option<LessSafeKey> {
-        let key: [u8; KEY_BYTES] = derive(&self.secret, &[b"seal", salt])?;
+        let key = derive(&self.secret, &[b"seal", salt])?;
         Some(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key).ok()?))
     }
 }
 
 /// Bytes for one purpose (RFC 5869 section 2.3).
-fn derive<const LENGTH: usize>(secret: &hkdf::Prk, purpose: &[&[u8]]) -> Option<[u8; LENGTH]> {
-    let mut bytes = [0; LENGTH];
-    secret
-        .expand(purpose, DerivedLength(LENGTH))
-        .ok()?
-        .fill(&mut bytes)
-        .ok()?;
+fn derive(secret: &hkdf::Prk, purpose: &[&[u8]]) -> Option<[u8; KEY_BYTES]> {
+    let mut bytes = [0; KEY_BYTES];
+    let derived = secret.expand(purpose, hkdf::HKDF_SHA256).ok()?;
+    derived.fill(&mut bytes).ok()?;
     Some(bytes)
 }
 
@@ -133,12 +121,9 @@ impl StateKeys {
         getrandom::fill(&mut nonce).ok()?;
         let mut text = value.to_vec();
         let cipher = self.first.cipher(&salt)?;
+        let once = Nonce::assume_unique_for_key(nonce);
         cipher
-            .seal_in_place_append_tag(
-                Nonce::assume_unique_for_key(nonce),
-                associated(name),
-                &mut text,
-            )
+            .seal_in_place_append_tag(once, associated(name), &mut text)
             .ok()?;
         Some([&[VERSION], &self.first.id[..], &salt, &nonce, &text].concat())
     }
@@ -162,21 +147,16 @@ impl StateKeys {
         let key = self.all().find(|key| key.id == *id).ok_or(OpenError::Key)?;
         let mut text = text.to_vec();
         let cipher = key.cipher(salt).ok_or(OpenError::Damaged)?;
-        let length = cipher
-            .open_in_place(
-                Nonce::assume_unique_for_key(*nonce),
-                associated(name),
-                &mut text,
-            )
-            .map_err(|_| OpenError::Damaged)?
-            .len();
+        let once = Nonce::assume_unique_for_key(*nonce);
+        let opened = cipher.open_in_place(once, associated(name), &mut text);
+        let length = opened.map_err(|_| OpenError::Damaged)?.len();
         text.truncate(length);
         Ok(text)
     }
 
     /// A key for hashes with one purpose, of the first key.
     pub(crate) fn hash_key(&self, purpose: &str) -> Option<hmac::Key> {
-        let bytes: [u8; KEY_BYTES] = derive(&self.first.secret, &[b"hash", purpose.as_bytes()])?;
+        let bytes = derive(&self.first.secret, &[b"hash", purpose.as_bytes()])?;
         Some(hmac::Key::new(hmac::HMAC_SHA256, &bytes))
     }
 

@@ -83,8 +83,7 @@ impl SharedRate {
     ) -> Result<TakenPlace, StateUnavailable> {
         let mut invocation = TAKE_A_PLACE.key(&self.key);
         for duration in [self.interval, self.burst, max_wait, limit] {
-            let microseconds = duration.as_micros().min(MAX_MICROSECONDS);
-            invocation.number(u64::try_from(microseconds).unwrap_or(u64::MAX));
+            invocation.number(duration.as_micros().min(MAX_MICROSECONDS));
         }
         let taken = self.state.link.run(StatePurpose::Limit, &invocation).await;
         let (taken, wait): (u8, u64) = taken?;

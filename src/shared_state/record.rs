@@ -74,9 +74,9 @@ pub(crate) struct RecordLock(());
 #[derive(PartialEq, Eq)]
 pub(crate) struct FoundRecord {
     /// The newest version, and the value.
-    pub(crate) newest: Option<(u64, Vec<u8>)>,
+    pub newest: Option<(u64, Vec<u8>)>,
     /// True if a replica began to renew it and has not reported the end.
-    pub(crate) is_being_renewed: bool,
+    pub is_being_renewed: bool,
 }
 
 /// Reason for which the value is not available.
@@ -107,9 +107,10 @@ impl SharedRecord {
     /// Takes the right to renew the value; `None` if another replica has it. A process that has it
     /// does not request it a second time.
     pub(crate) async fn try_lock(&self) -> Result<Option<RecordLock>, StateUnavailable> {
-        let lifetime = u64::try_from(LOCK_LIFETIME.as_millis()).unwrap_or(u64::MAX);
         let mut invocation = LOCK.key(&self.lock_key);
-        invocation.arg(self.owner.as_str()).number(lifetime);
+        invocation
+            .arg(self.owner.as_str())
+            .number(LOCK_LIFETIME.as_millis());
         let locked: u8 = self.run(&invocation).await?;
         Ok((locked == 1).then_some(RecordLock(())))
     }
@@ -137,12 +138,11 @@ impl SharedRecord {
 
     /// Notes that the value is about to be renewed; `false` if the lock has ended or ends too soon.
     pub(crate) async fn begin_renewal(&self, _lock: &RecordLock) -> Result<bool, StateUnavailable> {
-        let least = u64::try_from(MIN_LOCK_LEFT.as_millis()).unwrap_or(u64::MAX);
         let mut invocation = BEGIN.key(&self.lock_key);
         invocation
             .key(&self.key)
             .arg(self.owner.as_str())
-            .number(least);
+            .number(MIN_LOCK_LEFT.as_millis());
         let begun: u8 = self.run(&invocation).await?;
         Ok(begun == 1)
     }
@@ -158,7 +158,7 @@ impl SharedRecord {
         let sealed = self.state.keys.seal(&self.key, value);
         let mut invocation = OFFER.key(&self.key);
         let owner = lock.map(|_| self.owner.as_str()).unwrap_or_default();
-        invocation.arg(owner).number(generation);
+        invocation.arg(owner).number(generation.into());
         invocation.arg(sealed.ok_or(StateUnavailable)?);
         self.run(&invocation).await
     }

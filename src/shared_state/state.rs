@@ -146,8 +146,7 @@ impl SharedState {
         // Clocks of replicas may differ a little.
         let milliseconds = (2 * lifetime).as_millis();
         command.arg(digest_key("question", &[question]));
-        command.number(1).arg("PX");
-        command.number(u64::try_from(milliseconds).unwrap_or(u64::MAX));
+        command.number(1).arg("PX").number(milliseconds);
         let kept = self.link.run(StatePurpose::Confirm, &command).await;
         kept.map(|_: Option<String>| ())
     }

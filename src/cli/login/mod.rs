@@ -93,7 +93,7 @@ pub(crate) async fn run(command: &LoginCommand) -> Result<ExitCode, Failure> {
                 "Signed in to {label}{} with the scopes: {}\nThe refresh token is kept in {}.\n",
                 describe_person(&facts),
                 shown_scopes(&facts),
-                login.store.path().display()
+                login.store.path.display()
             ))?;
             if found.is_over_http {
                 output::print_remark(

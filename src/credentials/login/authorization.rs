@@ -25,7 +25,7 @@ pub(super) const OFFLINE_ACCESS: &str = "offline_access";
 /// A request that the browser carries to the authorization endpoint.
 pub(crate) struct AuthorizationRequest {
     /// The address that the browser opens.
-    pub(crate) url: Url,
+    pub url: Url,
     redirect: String,
     state: SecretString,
     verifier: SecretString,
@@ -161,12 +161,12 @@ const MAX_INTERVAL: Duration = Duration::from_mins(1);
 pub(crate) struct DeviceAuthorization {
     pub(super) device_code: SecretString,
     /// The code that the person enters.
-    pub(crate) user_code: String,
+    pub user_code: String,
     /// The page on which to enter it. Google calls it `verification_url`.
     #[serde(alias = "verification_url")]
-    pub(crate) verification_uri: String,
+    pub verification_uri: String,
     /// The same page with the code.
-    pub(crate) verification_uri_complete: Option<String>,
+    pub verification_uri_complete: Option<String>,
     expires_in: Option<Value>,
     interval: Option<Value>,
     /// The scopes that were asked for.
@@ -192,23 +192,18 @@ impl DeviceAuthorization {
 /// The next interval after a refusal with this code; `None` if the refusal is final. An endpoint
 /// that cannot be reached or is busy is asked less often (RFC 8628 section 3.5).
 pub(super) fn next_interval(interval: Duration, refusal: &TokenRefusal) -> Option<Duration> {
-    let is_busy = match refusal {
-        TokenRefusal::Refused {
-            code: Some(code), ..
-        } => {
-            return match *code {
-                "authorization_pending" => Some(interval),
-                "slow_down" => Some(interval + SLOW_DOWN),
-                _ => None,
-            };
-        }
-        TokenRefusal::Refused { status, .. } => {
-            status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
-        }
-        TokenRefusal::Unreachable(_) => true,
-        TokenRefusal::Failed(_) => false,
+    let (status, code) = match refusal {
+        TokenRefusal::Refused { status, code, .. } => (*status, *code),
+        TokenRefusal::Unreachable(_) => (StatusCode::SERVICE_UNAVAILABLE, None),
+        TokenRefusal::Failed(_) => return None,
     };
-    is_busy.then(|| (interval * 2).min(MAX_INTERVAL))
+    let is_busy = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+    match code {
+        Some("authorization_pending") => Some(interval),
+        Some("slow_down") => Some(interval + SLOW_DOWN),
+        None if is_busy => Some((interval * 2).min(MAX_INTERVAL)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Login, LoginEndpoints};
+use super::Login;
 use crate::credentials::credential_part::CredentialPart;
 use crate::credentials::scheme::{SchemeResolver, configured_endpoint, url_of};
 use crate::credentials::tokens::oauth_client::{Endpoint, exposed};
@@ -143,11 +143,9 @@ impl SchemeResolver<'_> {
             scopes: scopes.into_iter().map(str::to_owned).collect(),
             audience: values.get(&CredentialPart::Audience).cloned(),
             endpoint: TokenEndpoint::new(client, http),
-            endpoints: LoginEndpoints {
-                issuer,
-                authorization,
-                device,
-            },
+            issuer,
+            authorization,
+            device,
             owner,
             store,
         })

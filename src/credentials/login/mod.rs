@@ -36,21 +36,18 @@ const OPENID: &str = "openid";
 /// Login by which the tokens of one security scheme are had.
 pub(crate) struct Login {
     endpoint: TokenEndpoint,
-    endpoints: LoginEndpoints,
+    /// The issuer, whose metadata name the other endpoints that are missing.
+    issuer: Option<Url>,
+    /// The authorization endpoint.
+    authorization: Option<Url>,
+    /// The device authorization endpoint.
+    device: Option<Url>,
     scopes: Vec<String>,
     audience: Option<SecretString>,
     /// Owner of the tokens; `None` if the location of the API is not known, because nothing is
     /// called.
     owner: Option<TokenOwner>,
-    pub(crate) store: TokenStore,
-}
-
-/// The endpoints of a login besides the token endpoint. The issuer's metadata name those that are
-/// missing.
-struct LoginEndpoints {
-    issuer: Option<Url>,
-    authorization: Option<Url>,
-    device: Option<Url>,
+    pub store: TokenStore,
 }
 
 /// Outcome of the end of a login.
@@ -70,7 +67,7 @@ const NO_LOCATION: &str = "the document names no server for all operations, so n
 
 impl Login {
     /// The security scheme.
-    pub(crate) fn scheme(&self) -> &str {
+    fn scheme(&self) -> &str {
         &self.endpoint.client.scheme
     }
 
@@ -112,7 +109,7 @@ impl Login {
     ) -> Result<AuthorizationRequest, String> {
         let (metadata, scopes) = self.begin().await?;
         let metadata = metadata.as_ref();
-        let endpoint = self.endpoints.authorization.as_ref();
+        let endpoint = self.authorization.as_ref();
         let endpoint = endpoint.or_else(|| metadata?.authorization_endpoint.as_ref());
         let endpoint =
             endpoint.ok_or_else(|| self.lacks("authorization_url", "authorization endpoint"))?;
@@ -164,7 +161,7 @@ impl Login {
     /// It cannot begin; in a sentence.
     pub(crate) async fn device_authorization(&self) -> Result<DeviceAuthorization, String> {
         let (metadata, scopes) = self.begin().await?;
-        let endpoint = self.endpoints.device.as_ref();
+        let endpoint = self.device.as_ref();
         let endpoint =
             endpoint.or_else(|| metadata.as_ref()?.device_authorization_endpoint.as_ref());
         let endpoint = endpoint.ok_or_else(|| {
@@ -211,8 +208,8 @@ impl Login {
     /// # Errors
     /// The store cannot be read or written; in a sentence.
     pub(crate) async fn log_out(&self) -> Result<LogoutOutcome, String> {
-        let Some(owner) = self.owner.as_ref().filter(|_| self.is_stored()) else {
-            return self.stored().map(|_| LogoutOutcome::NobodySignedIn);
+        let (Some(owner), Some(_)) = (&self.owner, self.stored()?) else {
+            return Ok(LogoutOutcome::NobodySignedIn);
         };
         let stored = {
             // While it is locked, no other process renews the token. Other logins do not wait for
@@ -251,7 +248,7 @@ impl Login {
     }
 
     async fn metadata(&self) -> Result<Option<IssuerMetadata>, String> {
-        let Some(issuer) = &self.endpoints.issuer else {
+        let Some(issuer) = &self.issuer else {
             return Ok(None);
         };
         let read = self.endpoint.metadata(issuer).await;
@@ -270,7 +267,7 @@ impl Login {
         asked: &str,
         started: Instant,
     ) -> Result<LoginFacts, String> {
-        let owner = self.owner.as_ref().ok_or(NO_LOCATION)?;
+        let owner = self.owner.clone().ok_or(NO_LOCATION)?;
         let refresh_token = granted
             .refresh_token
             .ok_or_else(|| self.explain_missing_token(asked))?;
@@ -291,9 +288,10 @@ impl Login {
         let left = lifetime.map(|lifetime| lifetime.saturating_sub(started.elapsed()));
         let mut token =
             StoredToken::new(refresh_token.clone(), granted.access_token, left, lifetime);
+        token.owner = owner;
         token.login = Some(facts.clone());
         let kept = match self.store.lock().await {
-            Ok(mut store) => store.put_login(owner, token),
+            Ok(mut store) => store.put_login(token),
             Err(why) => Err(why.to_owned()),
         };
         if let Err(why) = kept {
@@ -301,7 +299,7 @@ impl Login {
             let _ = self.revoke(&refresh_token).await;
             return Err(format!(
                 "the refresh token cannot be kept in `{}`: {why}; make room there, or give another file with `token_store`, and sign in again",
-                self.store.path().display()
+                self.store.path.display()
             ));
         }
         Ok(facts)
@@ -324,7 +322,7 @@ impl Login {
 
     fn lacks(&self, key: &str, what: &str) -> String {
         let scheme = one_line(self.scheme());
-        if self.endpoints.issuer.is_some() {
+        if self.issuer.is_some() {
             format!(
                 "the issuer names no {what} that is encrypted or on this machine; set `auth.{scheme}.{key}`"
             )

@@ -24,14 +24,13 @@ pub(crate) struct AccessToken {
     pub header: HeaderValue,
     /// Redacts the token in replies.
     pub redactor: Arc<Redactor>,
-    fresh_until: Option<Instant>,
-    pub(super) expires: Option<Instant>,
+    /// The times from when on it is renewed, and from when on it is not valid any more.
+    pub(super) ends: Option<[Instant; 2]>,
 }
 
 impl AccessToken {
-    /// A token that replies do not show, and neither what can renew it; `ends` are the times from
-    /// when on it is renewed, and from when on it is not valid any more. `None` if no header can
-    /// hold it.
+    /// A token that replies do not show, and neither what can renew it. `None` if no header can hold
+    /// it.
     pub(super) fn new(
         access: &str,
         refresh: Option<&str>,
@@ -40,13 +39,12 @@ impl AccessToken {
         Some(Self {
             header: sensitive_header(format!("Bearer {access}").as_bytes()).ok()?,
             redactor: Arc::new(Redactor::for_tokens(std::iter::once(access).chain(refresh))),
-            fresh_until: ends.map(|[fresh_until, _]| fresh_until),
-            expires: ends.map(|[_, expires]| expires),
+            ends,
         })
     }
 
     pub(super) fn is_fresh(&self, now: Instant) -> bool {
-        self.fresh_until.is_none_or(|until| now < until)
+        self.ends.is_none_or(|[until, _]| now < until)
     }
 
     /// The token itself.
@@ -56,25 +54,25 @@ impl AccessToken {
     }
 
     pub(super) fn is_good(&self, now: Instant) -> bool {
-        self.expires.is_none_or(|until| now < until)
+        self.ends.is_none_or(|[_, until]| now < until)
     }
 }
 
 /// RFC 6749 section 5.1.
 #[derive(Deserialize)]
 pub(crate) struct Granted {
-    pub(crate) access_token: SecretString,
+    pub access_token: SecretString,
     pub(super) token_type: Option<String>,
-    pub(crate) expires_in: Option<Value>,
+    pub expires_in: Option<Value>,
     /// `None` if it is empty.
     #[serde(default, deserialize_with = "present_secret")]
-    pub(crate) refresh_token: Option<SecretString>,
+    pub refresh_token: Option<SecretString>,
     /// RFC 8693 section 2.2.1.
     pub(super) issued_token_type: Option<String>,
     /// The scopes, if they are not those that were asked for.
-    pub(crate) scope: Option<Value>,
+    pub scope: Option<Value>,
     /// `OpenID` Connect Core 1.0 section 3.1.3.3.
-    pub(crate) id_token: Option<Value>,
+    pub id_token: Option<Value>,
 }
 
 fn present_secret<'de, D: Deserializer<'de>>(
@@ -328,10 +326,7 @@ impl Grant {
             Self::ClientCredentials | Self::Password { .. } | Self::RefreshToken(_) => {
                 code.is_none_or(|code| matches!(code, "invalid_client" | "invalid_request"))
             }
-            Self::AuthorizationCode { .. }
-            | Self::DeviceCode(_)
-            | Self::TokenExchange { .. }
-            | Self::OnBehalfOf(_) => code == Some("invalid_client"),
+            _ => code == Some("invalid_client"),
         }
     }
 }

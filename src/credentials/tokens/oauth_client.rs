@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -81,29 +80,22 @@ impl Endpoint {
 }
 
 /// A digest of parts that may be missing: each is counted with its length.
-#[derive(Clone)]
-pub(crate) struct PartsDigest(digest::Context);
-
-impl Default for PartsDigest {
-    fn default() -> Self {
-        Self(digest::Context::new(&digest::SHA256))
-    }
-}
+#[derive(Clone, Default)]
+pub(crate) struct PartsDigest(Sha256);
 
 impl PartsDigest {
     /// The same with one more part.
     pub(crate) fn with(mut self, part: Option<&str>) -> Self {
         let text = part.unwrap_or_default();
-        self.0.update(&[u8::from(part.is_some())]);
-        self.0.update(&text.len().to_be_bytes());
-        self.0.update(text.as_bytes());
+        self.0.update([u8::from(part.is_some())]);
+        self.0.update(text.len().to_be_bytes());
+        self.0.update(text);
         self
     }
 
     /// The digest of all parts.
     pub(crate) fn finish(self) -> [u8; 32] {
-        // SHA-256 has 32 bytes.
-        self.0.finish().as_ref().try_into().unwrap_or_default()
+        self.0.finalize().into()
     }
 }
 

@@ -24,11 +24,11 @@ const LAST_GENERATION: u64 = 1 << 62;
 pub(crate) struct StoredToken {
     /// Their owner, in a file.
     #[serde(flatten)]
-    pub(super) owner: TokenOwner,
+    pub owner: TokenOwner,
     #[serde(serialize_with = "write_secret")]
-    pub(crate) refresh_token: SecretString,
+    pub refresh_token: SecretString,
     #[serde(serialize_with = "write_secret")]
-    pub(crate) access_token: SecretString,
+    pub access_token: SecretString,
     /// End of the access token in seconds since 1970, if it has one.
     expires: Option<u64>,
     /// Lifetime of the token when it was granted, in seconds.
@@ -39,22 +39,22 @@ pub(crate) struct StoredToken {
     pub(super) generation: u64,
     /// Facts about the login that they come of, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) login: Option<LoginFacts>,
+    pub login: Option<LoginFacts>,
 }
 
 /// Facts about a login; no secret is among them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LoginFacts {
     /// The scopes, separated by spaces.
-    pub(crate) scopes: String,
+    pub scopes: String,
     /// `sub` of the ID token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) subject: Option<String>,
+    pub subject: Option<String>,
     /// `email` of the ID token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) email: Option<String>,
+    pub email: Option<String>,
     /// Time of the login, in seconds since 1970.
-    pub(crate) since: u64,
+    pub since: u64,
 }
 
 /// Owner of tokens.

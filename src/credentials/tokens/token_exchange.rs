@@ -43,7 +43,7 @@ const EXPIRY_MARGIN: Duration = Duration::from_secs(15);
 
 /// Exchanges the tokens of users for those of one security scheme.
 pub(crate) struct TokenExchange {
-    pub(crate) source: Arc<ExchangeSource>,
+    pub source: Arc<ExchangeSource>,
     /// `scope` of the request.
     scope: Option<Box<str>>,
     /// All that decides which token is given, but for the user's.
@@ -51,7 +51,7 @@ pub(crate) struct TokenExchange {
 }
 
 pub(crate) struct ExchangeSource {
-    pub(crate) endpoint: TokenEndpoint,
+    pub endpoint: TokenEndpoint,
     options: ExchangeOptions,
     /// The API, and its tenant.
     owner: [Option<String>; 2],
@@ -79,22 +79,19 @@ impl TokenExchange {
 
     fn with_scope(source: Arc<ExchangeSource>, scope: Option<&str>) -> Self {
         let options = &source.options;
-        let digest = source.endpoint.client.digest();
-        let owned = source
-            .owner
-            .iter()
-            .fold(digest, |digest, owner| digest.with(owner.as_deref()));
         let kind = match options.grant {
             GrantKind::TokenExchange => "token-exchange",
             GrantKind::OnBehalfOf => "on-behalf-of",
         };
+        let owner = source.owner.iter().map(Option::as_deref);
         let texts = [Some(kind), options.subject_token_type.as_deref(), scope];
-        let key = texts.into_iter().fold(owned, PartsDigest::with);
-        let lists = [&options.audiences, &options.resources];
-        let key = lists.into_iter().fold(key, |key, list| {
-            let key = list.iter().fold(key, |key, item| key.with(Some(item)));
-            key.with(None)
+        let lists = [&options.audiences, &options.resources].into_iter();
+        let lists = lists.flat_map(|list| {
+            let items = list.iter().map(|item| Some(item.as_str()));
+            items.chain([None])
         });
+        let parts = owner.chain(texts).chain(lists);
+        let key = parts.fold(source.endpoint.client.digest(), PartsDigest::with);
         Self {
             scope: scope.map(Into::into),
             key,
@@ -121,7 +118,7 @@ impl TokenExchange {
     }
 
     /// Returns an identity of the tokens that a caller gets.
-    pub(crate) fn identity(&self, caller: &Caller) -> [u8; 32] {
+    fn identity(&self, caller: &Caller) -> [u8; 32] {
         self.key
             .clone()
             .with(caller.subject().map(|subject| subject.expose()))

@@ -154,11 +154,12 @@ impl TokenKeeper {
         let before = shared.newest().map(|token| token.generation);
         shared.compare().await.ok()?;
         let newest = shared.newest();
-        let newest = newest.filter(|newest| before < Some(newest.generation))?;
+        let mut newest = newest.filter(|newest| before < Some(newest.generation))?;
+        newest.owner = self.owner.clone();
         if let Some(file) = &self.file {
             match file.lock().await {
-                Ok(locked) => locked.save(&self.owner, newest.clone()).await,
-                Err(_) => file.save_later(&self.owner, newest.clone()),
+                Ok(locked) => locked.save(newest.clone()).await,
+                Err(_) => file.save_later(newest.clone()),
             }
         }
         Some(newest)
@@ -306,9 +307,10 @@ impl TokenTurn<'_> {
     pub(crate) async fn store(mut self, mut token: StoredToken) {
         let newest = self.newest.as_ref();
         token.generation = newest.map_or(1, |newest| newest.generation + 1);
+        token.owner = self.keeper.owner.clone();
         token.login = newest.and_then(|newest| newest.login.clone());
         if let Some(file) = self.file.take() {
-            file.save(&self.keeper.owner, token.clone()).await;
+            file.save(token.clone()).await;
         }
         if let Some(shared) = &self.keeper.shared {
             shared.learn(token.clone());

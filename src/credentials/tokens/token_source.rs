@@ -29,7 +29,7 @@ const RENEWAL_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Source of a scheme's tokens.
 pub(crate) struct TokenSource {
-    pub(crate) endpoint: TokenEndpoint,
+    pub endpoint: TokenEndpoint,
     request: TokenRequest,
     current: RwLock<Option<Arc<AccessToken>>>,
     /// Locked by the task that fetches a token.
@@ -46,8 +46,8 @@ struct RenewalState {
     refresh_token: Option<SecretString>,
     /// The endpoint has refused the refresh token for good (RFC 6749 section 5.2).
     is_invalid_grant: bool,
-    failed: Option<(Instant, CallError)>,
-    fetched: Option<(Instant, Arc<AccessToken>)>,
+    /// Outcome of the last attempt, and its time.
+    last: Option<(Instant, Result<Arc<AccessToken>, CallError>)>,
 }
 
 impl TokenSource {
@@ -82,10 +82,7 @@ impl TokenSource {
             self.current()
                 .filter(|token| token.is_good(Instant::now()) && !is_spent(token))
         };
-        let has_failed = |renewal: &RenewalState| {
-            let failed = renewal.failed.as_ref();
-            failed.is_some_and(|(at, _)| at.elapsed() <= FAILURE_PAUSE)
-        };
+        let has_failed = |renewal: &RenewalState| matches!(&renewal.last, Some((at, Err(_))) if at.elapsed() <= FAILURE_PAUSE);
         let renewal = match usable() {
             Some(token) if token.is_fresh(asked) => return Ok(token),
             // It will expire soon: one caller refreshes, and the others use it meanwhile.
@@ -103,17 +100,13 @@ impl TokenSource {
             return Ok(Arc::clone(token));
         }
         // Every caller that waited uses it, even if its lifetime is short.
-        if let Some((at, token)) = &renewal.fetched
-            && *at > asked
-            && !is_spent(token)
-        {
-            return Ok(Arc::clone(token));
-        }
-        if let Some((at, error)) = &renewal.failed
-            && *at > asked
-        {
-            // Every caller that waited for that attempt gets its outcome.
-            return usable().ok_or_else(|| error.clone());
+        // Every caller that waited for that attempt gets its outcome.
+        match &renewal.last {
+            Some((at, Ok(token))) if *at > asked && !is_spent(token) => {
+                return Ok(Arc::clone(token));
+            }
+            Some((at, Err(error))) if *at > asked => return usable().ok_or_else(|| error.clone()),
+            _ => {}
         }
         // In a task of its own: if the caller were cancelled, a refresh token that was exchanged
         // meanwhile would be lost.
@@ -140,21 +133,14 @@ impl TokenSource {
             tokio::spawn(Self::follow(Arc::downgrade(&self)));
         }
         let fetched = self.fetch_or_restore(&mut renewal, &replaced).await;
+        let fetched = fetched.map(Arc::new);
         observe::count(CountedEvent::TokenRequest, outcome_of(fetched.is_ok()));
-        match fetched {
-            Ok(token) => {
-                renewal.failed = None;
-                let token = Arc::new(token);
-                renewal.fetched = Some((Instant::now(), Arc::clone(&token)));
-                *self.current.write() = Some(Arc::clone(&token));
-                Ok(token)
-            }
-            Err(error) => {
-                tracing::warn!("{error}");
-                renewal.failed = Some((Instant::now(), error.clone()));
-                Err(error)
-            }
+        match &fetched {
+            Ok(token) => *self.current.write() = Some(Arc::clone(token)),
+            Err(error) => tracing::warn!("{error}"),
         }
+        renewal.last = Some((Instant::now(), fetched.clone()));
+        fetched
     }
 
     /// The scheme whose refresh token is lost with the process if the token endpoint replaces it.
@@ -215,45 +201,39 @@ impl TokenSource {
         }
         let is_useful = |stored: &_| restore(stored, replaced).is_some();
         let mut turn = keeper.take_turn(is_useful).await.map_err(failure)?;
-        if let Some(stored) = &turn.newest {
-            renewal.refresh_token = Some(stored.refresh_token.clone());
-            if let Some(token) = restore(stored, replaced) {
+        let renewed = async {
+            if let Some(stored) = &turn.newest {
+                renewal.refresh_token = Some(stored.refresh_token.clone());
+                if let Some(token) = restore(stored, replaced) {
+                    return Ok((token, None));
+                }
+            } else if is_login {
+                // It was removed while this process waited for its turn.
+                renewal.refresh_token = None;
+                return Err(self.signed_out("nobody is signed in; sign in"));
+            }
+            turn.begin_renewal().await.map_err(failure)?;
+            let renewing = self.renew_by(renewal, turn.newest.is_some());
+            let renewed = timeout(RENEWAL_TIMEOUT, renewing).await;
+            let token = renewed.map_err(|_| failure("the token endpoint took too long"))??;
+            let now = Instant::now();
+            let left = token.ends.map(|[_, at]| at.saturating_duration_since(now));
+            let refresh_token = renewal.refresh_token.as_ref();
+            let stored = refresh_token
+                .or(self.request.refresh_token())
+                .map(|secret| StoredToken::new(secret.clone(), token.bearer().into(), left, left));
+            Ok((token, stored))
+        };
+        match renewed.await {
+            Ok((token, Some(stored))) => {
+                turn.store(stored).await;
+                Ok(token)
+            }
+            renewed => {
                 turn.end().await;
-                return Ok(token);
+                renewed.map(|(token, _)| token)
             }
         }
-        if is_login && turn.newest.is_none() {
-            // It was removed while this process waited for its turn.
-            turn.end().await;
-            renewal.refresh_token = None;
-            return Err(self.signed_out("nobody is signed in; sign in"));
-        }
-        let renewed = match turn.begin_renewal().await {
-            Ok(()) => {
-                let renewing = self.renew_by(renewal, turn.newest.is_some());
-                let renewed = timeout(RENEWAL_TIMEOUT, renewing).await;
-                renewed.unwrap_or_else(|_| Err(failure("the token endpoint took too long")))
-            }
-            Err(problem) => Err(failure(problem)),
-        };
-        let token = match renewed {
-            Ok(token) => token,
-            Err(error) => {
-                turn.end().await;
-                return Err(error);
-            }
-        };
-        let refresh_token = renewal.refresh_token.as_ref();
-        let Some(refresh_token) = refresh_token.or(self.request.refresh_token()) else {
-            turn.end().await;
-            return Ok(token);
-        };
-        let now = Instant::now();
-        let left = token.expires.map(|at| at.saturating_duration_since(now));
-        let access_token = token.bearer().into();
-        let stored = StoredToken::new(refresh_token.clone(), access_token, left, left);
-        turn.store(stored).await;
-        Ok(token)
     }
 
     /// Uses the refresh token; of a stored one that the endpoint refuses, what the operator has set

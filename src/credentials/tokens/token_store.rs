@@ -38,7 +38,7 @@ const SAVE_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::fro
 /// The file.
 #[derive(Debug, Clone)]
 pub struct TokenStore {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Keys that encrypt the file, if there are any.
     keys: Option<StateKeys>,
     unsaved: Arc<UnsavedTokens>,
@@ -96,11 +96,6 @@ impl TokenStore {
             keys,
             unsaved: Arc::default(),
         }
-    }
-
-    /// The file, to be shown.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Makes the folder, which only its owner can open, and checks that no other user can write to
@@ -241,8 +236,7 @@ impl TokenStore {
     }
 
     /// Keeps a token that cannot be written now, and tries again until it is written.
-    pub(crate) fn save_later(&self, owner: &TokenOwner, mut token: StoredToken) {
-        token.owner = owner.clone();
+    pub(crate) fn save_later(&self, token: StoredToken) {
         if self.unsaved.keep(token) {
             tokio::spawn(save_unsaved(self.clone()));
         }
@@ -330,16 +324,15 @@ impl LockedTokenStore {
 
     /// Writes the tokens of an owner unless the file holds newer ones, and ends the turn. What
     /// cannot be written is written later.
-    pub(crate) async fn save(mut self, owner: &TokenOwner, mut token: StoredToken) {
+    pub(crate) async fn save(mut self, token: StoredToken) {
         let store = self.store.clone();
-        token.owner = owner.clone();
         let kept = token.clone();
         let written = spawn_blocking(move || self.put_newer(&kept)).await;
         if let Err(problem) = written.unwrap_or_else(|error| Err(error.to_string())) {
             tracing::error!(
                 "the token store cannot be written ({problem}); until it can, a token is lost with this process"
             );
-            store.save_later(owner, token);
+            store.save_later(token);
         }
     }
 
@@ -362,14 +355,9 @@ impl LockedTokenStore {
     ///
     /// # Errors
     /// They cannot be written; the end of a sentence.
-    pub(crate) fn put_login(
-        &mut self,
-        owner: &TokenOwner,
-        mut token: StoredToken,
-    ) -> Result<(), String> {
-        let before = self.find(owner)?.map_or(0, |before| before.generation);
-        token.owner = owner.clone();
-        token.generation = before + 1;
+    pub(crate) fn put_login(&mut self, mut token: StoredToken) -> Result<(), String> {
+        let before = self.find(&token.owner)?;
+        token.generation = before.map_or(1, |before| before.generation + 1);
         self.put_newer(&token)
     }
 

@@ -245,9 +245,9 @@ fn log_refusal(status: StatusCode, refusal: &KeyRefusal, token: Option<&SecretSt
 #[derive(Debug, Default)]
 struct KeyRefusal {
     /// Code, if it is a known one: any other text could contain a credential of the request.
-    pub(super) code: Option<String>,
+    code: Option<String>,
     /// Reason, in the endpoint's words.
-    pub(super) message: Option<String>,
+    message: Option<String>,
 }
 
 /// Known error codes of the security token service and of the endpoints of containers; `Exception`

@@ -127,9 +127,9 @@ pub(crate) enum AccessKeyOptions {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct SigningScope {
     /// Region.
-    pub(crate) region: String,
+    region: String,
     /// Signing name of the service.
-    pub(crate) service: String,
+    service: String,
 }
 
 impl SigningScope {
@@ -170,7 +170,7 @@ fn is_region(text: &str) -> bool {
 impl AwsSignature {
     /// Returns the scope of the signatures of an API with this base URL; `None` if neither the
     /// settings nor the host name it.
-    pub(crate) fn scope(&self, base: Option<&Url>) -> Option<SigningScope> {
+    fn scope(&self, base: Option<&Url>) -> Option<SigningScope> {
         let of_host = base.and_then(Url::host_str).and_then(SigningScope::of_host);
         let (region, service) = of_host.map(|scope| (scope.region, scope.service)).unzip();
         Some(SigningScope {
