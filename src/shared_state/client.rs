@@ -195,7 +195,7 @@ impl RedisConnection {
     /// # Errors
     /// Always: this program was built without the library.
     #[expect(clippy::unused_async, reason = "the other form of it waits")]
-    async fn open(
+    pub(super) async fn open(
         _stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         _server: &RedisServer,
     ) -> Result<(Self, ConnectionDriver), RedisProblem> {
@@ -204,7 +204,10 @@ impl RedisConnection {
 
     /// Cannot run, because there is no connection without the library.
     #[expect(clippy::unused_async, reason = "the other form of it waits")]
-    async fn run<T: RedisAnswer>(&self, _command: &RedisCommand) -> Result<T, RedisProblem> {
+    pub(super) async fn run<T: RedisAnswer>(
+        &self,
+        _command: &RedisCommand,
+    ) -> Result<T, RedisProblem> {
         match self.client {}
     }
 }

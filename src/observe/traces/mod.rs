@@ -73,7 +73,7 @@ impl Tracer {
     /// # Errors
     /// Always: this program was built without traces.
     #[cfg(not(feature = "otel"))]
-    fn start(
+    pub(crate) fn start(
         _options: TraceOptions,
         _outbound: &OutboundOptions,
         _on_drop: fn(usize),
