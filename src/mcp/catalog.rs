@@ -5,6 +5,15 @@
 //! own, however many clients read it and however slowly. All pieces are made of the texts of the
 //! APIs. As trees, the list of a large API would be built, copied and written again for each
 //! client.
+//!
+//! # Adding a tool that the operator declares
+//!
+//! - A variant of `Listed` in `mcp/visible.rs`, with name, hints and schema: `MetaToolKind` is only
+//!   for tools that every API has.
+//! - `listed_beside_operations` in `mcp/catalog.rs` lists it, and `plan` in `mcp/calls/plan.rs`
+//!   finds it.
+//! - `catalog_for` in `mcp/endpoint_state.rs` waits for all APIs that it calls, and `clashes_with` in
+//!   `api/clashes.rs` compares its name.
 
 use std::sync::Arc;
 use std::vec;

@@ -7,8 +7,8 @@
 //! - A variant of `Method` in `mcp/protocol/message.rs`, and an arm of `answer` in
 //!   `mcp/dispatch.rs`.
 //! - Its capability in `mcp/endpoints/introduction.rs`.
-//! - If it calls the API, `observe` in `mcp/dispatch.rs` begins a `CallObservation` for it, as for calls
-//!   of tools: the audit log has no line of other methods.
+//! - If it calls the API, `observe` in `mcp/dispatch.rs` begins a `CallObservation` with a line of
+//!   the audit log. `begin` in `observe/call.rs` names the method of calls: let it take yours.
 //! - If a client hears of changes, `mcp/connections/subscription.rs`.
 
 use std::panic::AssertUnwindSafe;

@@ -1,5 +1,6 @@
 //! Small values with an end, which are changed only by who has read them: in the process, or in the
-//! server for all replicas, encrypted.
+//! server for all replicas, encrypted. Only agreements so far: the key `approval` and
+//! `StatePurpose::Confirm` are fixed, and another user gives both.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! A limit that holds for all replicas together, by the generic cell rate algorithm (ITU-T I.371).
-//! The server's clock counts, so that those of the replicas may differ.
+//! The server's clock counts, so that those of the replicas may differ. It takes one place at a time:
+//! an amount, such as bytes in a day, needs a file of its own.
 
 use std::sync::Arc;
 use std::time::Duration;
