@@ -1,38 +1,30 @@
 //! The calls of a tool: what is sent for it, how often, and the one result that it ends in. What a
 //! client may call at all was decided before, by the gate.
-//!
-//! In search mode, input schemas are made when they are described or called. The paths of all
-//! operations of the document are known, those without a tool included: the API serves them
-//! nevertheless.
 
-use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use sha2::{Digest as _, Sha256};
 
-use super::bound_tool::{BoundTool, ToolInput, ToolText};
+use super::bound_tool::BoundTool;
+use super::closed_paths::closed_paths;
 use super::{Api, CallStart, ToolIndex};
-use crate::annotate::overrides::arguments::RuleFindings;
-use crate::annotate::{Tool, ToolParts, make_input};
 use crate::call_error::CallError;
 use crate::caller::Caller;
 use crate::json::JsonObject;
 use crate::observe::call::record_begin;
 use crate::observe::metrics::labels::CallOutcome;
 use crate::outbound::request::Request;
-use crate::proxy::request::closed_paths::{ClosedPaths, DeclaredOperation, DeclaredTool};
+use crate::proxy::request::closed_paths::ClosedPaths;
 use crate::proxy::waiting::handle::OpenedWait;
 use crate::proxy::{Ask, Call, CheckedArguments, Ending, OnMissingCredential, RequestedPages};
 use crate::results::Reply;
 use crate::results::render::render_error;
 use crate::results::result_notes::NoteKind;
 use crate::results::tool_result::ToolResult;
-use crate::spec::node::{Node, Object};
-use crate::spec::schema::{Schemas, object_size};
-use crate::spec::{Document, PathTemplate, pointer};
+use crate::spec::schema::object_size;
 
 /// Arguments of more bytes are checked on a thread that may block: it takes more than a few
 /// milliseconds.
@@ -344,143 +336,4 @@ impl Api {
             .iter()
             .any(|tool| tool.operation.says_how_to_wait())
     }
-}
-
-impl Api {
-    /// Reads the text of a tool, which is made now if it does not exist.
-    pub(super) fn with_text<R>(&self, index: ToolIndex, read: impl FnOnce(&ToolText) -> R) -> R {
-        let bound = self.tool(index);
-        match &bound.input {
-            ToolInput::Ready(text) => read(text),
-            ToolInput::OnUse(parts) => read(&self.text_on_use(index, bound, parts)),
-        }
-    }
-
-    /// Returns true if some tools are made on first use.
-    pub(crate) fn is_finished_on_use(&self) -> bool {
-        self.tools
-            .iter()
-            .any(|bound| matches!(bound.input, ToolInput::OnUse(_)))
-    }
-
-    /// The whole tool at that place as JSON.
-    pub(crate) fn tool_json(&self, index: ToolIndex) -> String {
-        self.with_text(index, |text| text.as_str().to_owned())
-    }
-
-    fn text_on_use(&self, index: ToolIndex, tool: &Tool, parts: &ToolParts) -> Arc<ToolText> {
-        // Two callers may make the same tool at once; neither waits for the other.
-        if let Some(text) = self.recent_texts.find(index.0) {
-            return text;
-        }
-        let mut schemas = Schemas::new(self.document());
-        let options = &self.options;
-        let (input, warnings) = make_input(
-            &tool.operation,
-            options,
-            &mut schemas,
-            &mut RuleFindings::default(),
-        );
-        for warning in warnings {
-            tracing::warn!(tool = %tool.name, "{}: {warning}", tool.operation.pointer);
-        }
-        let text = Arc::new(ToolText {
-            json: tool
-                .write(parts, &input.json, options.max_result_chars)
-                .into(),
-            names: input.names,
-            ..ToolText::default()
-        });
-        self.recent_texts.keep(index.0, &text);
-        text
-    }
-}
-
-/// The methods of operations in a path item (OpenAPI 3.2 section 4.9.1).
-const METHODS: [&str; 9] = [
-    "get", "put", "post", "delete", "options", "head", "patch", "trace", "query",
-];
-
-/// Reads the paths of all operations of the document. It opens each path item.
-pub(super) fn closed_paths(document: &Document, tools: &[BoundTool]) -> ClosedPaths {
-    let offered: HashSet<&str> = tools
-        .iter()
-        .map(|tool| tool.operation.pointer.as_str())
-        .collect();
-    let with_tool = tools.iter().enumerate().map(|(place, tool)| {
-        let operation = &tool.operation;
-        let spanning = operation
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.slashes);
-        DeclaredOperation {
-            method: operation.method.clone(),
-            template: &operation.template,
-            slashes: spanning.map(|parameter| parameter.name.as_str()).collect(),
-            has_own_base: !operation.servers.is_empty(),
-            tool: Some(DeclaredTool {
-                place,
-                is_read_only: tool.hints.is_read_only(),
-                must_confirm: tool.must_confirm,
-            }),
-        }
-    });
-    let declared = declared_operations(document);
-    let others = declared
-        .iter()
-        .filter(|(pointer, ..)| !offered.contains(pointer.as_str()));
-    let without_tool = others.map(|(_, method, template, has_own_base)| DeclaredOperation {
-        method: method.clone(),
-        template,
-        slashes: Vec::new(),
-        has_own_base: *has_own_base,
-        tool: None,
-    });
-    ClosedPaths::new(with_tool.chain(without_tool))
-}
-
-/// The operations of a document, whether or not they can be read: place, method, path, and true if
-/// they have servers of their own.
-fn declared_operations(document: &Document) -> Vec<(String, Method, PathTemplate, bool)> {
-    let mut all = Vec::new();
-    let paths = document
-        .member("paths")
-        .and_then(Node::object)
-        .unwrap_or_default();
-    for (path, item) in paths.iter() {
-        let (Ok(template), Some(item)) = (PathTemplate::parse(path), item.object()) else {
-            continue;
-        };
-        let referred = item.get("$ref").and_then(|reference| {
-            let target = document.target(&reference.string()?, reference).ok()?;
-            document.resolve(target).ok()?.object()
-        });
-        let items = || [Some(&item), referred.as_ref()].into_iter().flatten();
-        let item_has_servers = items().any(has_servers);
-        for (key, node) in items().flat_map(Object::iter) {
-            let more = match key {
-                "additionalOperations" => node.object().unwrap_or_default(),
-                _ => Object::default(),
-            };
-            let own = METHODS
-                .contains(&key)
-                .then(|| (vec![key], key.to_ascii_uppercase(), node));
-            let more = more
-                .iter()
-                .map(|(method, node)| (vec![key, method], method.to_owned(), node));
-            for (keys, method, node) in own.into_iter().chain(more) {
-                if let Ok(method) = Method::from_bytes(method.as_bytes()) {
-                    let pointer = pointer::fragment(["paths", path].into_iter().chain(keys));
-                    let has_own_base =
-                        item_has_servers || node.object().as_ref().is_some_and(has_servers);
-                    all.push((pointer, method, template.clone(), has_own_base));
-                }
-            }
-        }
-    }
-    all
-}
-
-fn has_servers(object: &Object<'_>) -> bool {
-    object.get("servers").is_some()
 }

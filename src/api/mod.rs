@@ -9,6 +9,8 @@ pub(crate) mod about;
 pub(crate) mod bound_tool;
 pub(crate) mod calling;
 pub(crate) mod clashes;
+mod closed_paths;
+mod on_use;
 #[cfg(test)]
 mod repair_proptests;
 mod scheme_fields;
