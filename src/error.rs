@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use crate::config::Problems;
 use crate::outbound::OutboundError;
-use crate::spec::document::overlay::OverlayError;
-use crate::spec::operation::server::ServerError;
+
+use crate::spec::operation::server_template::ServerError;
 use crate::spec::{LoadError, ReadError};
 use crate::text::{self, counted};
 
@@ -40,7 +40,7 @@ pub(crate) enum Failure {
         source_name: String,
         /// Error.
         #[source]
-        error: OverlayError,
+        error: LoadError,
     },
     /// `strict`, and something was found.
     #[error("{source_name} is not served because of `strict`: {}; `openapi-mcp check` lists them", counted(*findings, "finding"))]

@@ -6,6 +6,7 @@
 //! a tree.
 
 use std::borrow::Cow;
+use std::io::Write as _;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -26,10 +27,7 @@ pub(crate) fn member_at<'v>(object: &'v JsonObject, place: &str) -> Option<&'v V
     let Some(pointer) = place.strip_prefix('/') else {
         return object.get(place);
     };
-    let (first, rest) = match pointer.find('/') {
-        Some(end) => pointer.split_at(end),
-        None => (pointer, ""),
-    };
+    let (first, rest) = pointer.split_at(pointer.find('/').unwrap_or(pointer.len()));
     object.get(&unescaped_token(first))?.pointer(rest)
 }
 
@@ -47,16 +45,14 @@ pub(crate) fn object_with(place: &str, value: Value) -> JsonObject {
     let Some(pointer) = place.strip_prefix('/') else {
         return JsonObject::from_iter([(place.to_owned(), value)]);
     };
-    let mut object = JsonObject::new();
-    let mut inner = Some(value);
-    for step in pointer.rsplit('/') {
-        let name = unescaped_token(step);
-        let value = inner
-            .take()
-            .unwrap_or_else(|| Value::Object(std::mem::take(&mut object)));
-        object.insert(name, value);
-    }
-    object
+    let (first, rest) = pointer.split_once('/').unwrap_or((pointer, ""));
+    let steps = rest.rsplit('/').filter(|_| first.len() < pointer.len());
+    let around = |inner, step| Value::Object(object_of(step, inner));
+    object_of(first, steps.fold(value, around))
+}
+
+fn object_of(step: &str, value: Value) -> JsonObject {
+    JsonObject::from_iter([(unescaped_token(step), value)])
 }
 
 const RESERVED: &str = "$serde_json::private::";
@@ -233,15 +229,8 @@ fn write_string_byte(byte: u8, out: &mut Vec<u8>) {
         b'\t' => b't',
         0x08 => b'b',
         0x0c => b'f',
-        _ => {
-            let low = byte & 0x0f;
-            let low = if low < 10 {
-                b'0' + low
-            } else {
-                b'a' + low - 10
-            };
-            return out.extend_from_slice(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), low]);
-        }
+        // Writing to a Vec cannot fail.
+        _ => return drop(write!(out, "\\u{byte:04x}")),
     };
     out.extend_from_slice(&[b'\\', short]);
 }

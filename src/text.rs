@@ -33,8 +33,9 @@ pub(crate) fn has_hidden_characters(text: &str) -> bool {
     // Nearly every byte of nearly every text is plain; a block is judged as a whole, without a
     // branch for each byte.
     let is_odd = |byte: u8| !(0x20..0x7f).contains(&byte) && byte != b'\n' && byte != b'\t';
-    let odd = |block: &[u8]| block.iter().fold(false, |odd, byte| odd | is_odd(*byte));
-    text.as_bytes().chunks(64).any(odd)
+    text.as_bytes()
+        .chunks(64)
+        .any(|block: &[u8]| block.iter().fold(false, |odd, byte| odd | is_odd(*byte)))
         && with_previous(text).any(|(previous, character)| is_hidden(character, previous))
 }
 
@@ -53,6 +54,11 @@ pub(crate) fn one_line(text: &str) -> String {
         return text.to_owned();
     }
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns true if a word is in a list of words with spaces between them.
+pub(crate) fn is_word_of(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|known| known == word)
 }
 
 /// Writes a number and its noun, in the plural if there is not exactly one: `1 tool`, `2 tools`.
@@ -96,16 +102,11 @@ pub(crate) fn nearest<'c>(
         return None;
     }
     let folded = name.to_lowercase();
-    let scored = candidates
+    let score = |candidate: &str| strsim::jaro_winkler(&candidate.to_lowercase(), &folded);
+    candidates
         .into_iter()
         .filter(|candidate| candidate.len() <= MAX_LIKENED_BYTES)
-        .map(|candidate| {
-            (
-                strsim::jaro_winkler(&candidate.to_lowercase(), &folded),
-                candidate,
-            )
-        });
-    scored
+        .map(|candidate| (score(candidate), candidate))
         .filter(|(score, _)| *score > least)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
@@ -121,19 +122,17 @@ pub(crate) fn truncate(text: &str, max_bytes: usize) -> String {
     let room = text.floor_char_boundary(max_bytes.saturating_sub(MARK.len() + 1));
     let head = text.get(..room).unwrap_or_default();
     // A sentence end in the second half keeps most of the text; an earlier one would lose too much.
+    let is_late = |end: &usize| *end > room / 2;
     let sentence = head
-        .rmatch_indices(['.', '!', '?', '\n'])
-        .map(|(index, end)| index + end.len())
-        .find(|end| *end > room / 2);
-    if let Some(end) = sentence {
-        format!("{} {MARK}", head.get(..end).unwrap_or_default().trim_end())
-    } else {
-        let end = head
-            .rfind(char::is_whitespace)
-            .filter(|end| *end > room / 2)
-            .unwrap_or(room);
-        format!("{}{MARK}", head.get(..end).unwrap_or_default().trim_end())
-    }
+        .rfind(['.', '!', '?', '\n'])
+        .map(|at| at + 1)
+        .filter(is_late);
+    let space = if sentence.is_some() { " " } else { "" };
+    let end = sentence
+        .or_else(|| head.rfind(char::is_whitespace).filter(is_late))
+        .unwrap_or(room);
+    let head = head.get(..end).unwrap_or_default().trim_end();
+    format!("{head}{space}{MARK}")
 }
 
 /// A name as words: `petId` → `Pet id`, `X-Request-ID` → `X request id`; a name without letters
@@ -166,18 +165,7 @@ fn may_be_emoji(character: char) -> bool {
 }
 
 /// Words of a title that say nothing about an API; a number behind one is its version.
-const WORDS_OF_NO_API: [&str; 10] = [
-    "official",
-    "openapi",
-    "swagger",
-    "spec",
-    "specification",
-    "api",
-    "apis",
-    "rest",
-    "the",
-    "s",
-];
+const WORDS_OF_NO_API: &str = "official openapi swagger spec specification api apis rest the s";
 
 /// Returns a name of lower-case ASCII words from a title, joined by `-` and cut between words, at
 /// most `max_bytes` bytes long: `github-v3` for `GitHub v3 REST API`. Only a first word that is
@@ -192,7 +180,7 @@ pub(crate) fn name_from_title(title: &str, max_bytes: usize) -> String {
     let mut is_behind_dropped = false;
     let named = words().filter(|word| {
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-        is_behind_dropped = WORDS_OF_NO_API.contains(word) || (is_behind_dropped && is_number);
+        is_behind_dropped = is_word_of(WORDS_OF_NO_API, word) || (is_behind_dropped && is_number);
         !is_behind_dropped
     });
     let mut kept: Vec<&str> = named.collect();
@@ -219,8 +207,11 @@ pub(crate) fn name_from_title(title: &str, max_bytes: usize) -> String {
 /// One word of a POSIX shell (POSIX.1-2024 XCU section 2.2.2): inside single quotes nothing means
 /// anything.
 pub(crate) fn shell_word(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@".contains(&byte);
-    if !text.is_empty() && text.bytes().all(plain) {
+    if !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=@".contains(&byte))
+    {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))

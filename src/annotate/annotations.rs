@@ -6,7 +6,7 @@
 use std::fmt;
 
 use http::Method;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The member `annotations` of a tool (MCP, `ToolAnnotations`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -44,7 +44,7 @@ pub enum Hint {
 
 /// Effect of a call: the class of a tool, by its hints.
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize, strum::IntoStaticStr,
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, strum::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -168,18 +168,17 @@ impl Hints {
 
     /// Describes the source of the value.
     pub(crate) fn source(&self, hint: Hint) -> String {
-        self.get(hint).map_or_else(
-            || "MCP default, not written out".to_owned(),
-            |sourced| sourced.reason.to_string(),
-        )
+        match self.get(hint) {
+            Some(sourced) => sourced.reason.to_string(),
+            None => "MCP default, not written out".to_owned(),
+        }
     }
 
     /// The value that counts: the one that is written out, else MCP's default.
     #[must_use]
     pub fn effective(&self, hint: Hint) -> bool {
-        let value = self
-            .get(hint)
-            .map_or(hint.default_value(), |sourced| sourced.value);
+        let sourced = self.get(hint);
+        let value = sourced.map_or(hint.default_value(), |sourced| sourced.value);
         // What is also called destructive does not count as read-only.
         value && !(hint == Hint::ReadOnly && self.says(Hint::Destructive))
     }
@@ -193,9 +192,8 @@ impl Hints {
             && let Some(before) = self.get(hint).filter(|before| before.value)
         {
             for follower in [Hint::Destructive, Hint::Idempotent] {
-                if self.get(follower).is_some_and(|known| {
-                    known.reason == before.reason || known.reason == Reason::ReadOnly
-                }) {
+                let known = self.get(follower).map(|known| known.reason);
+                if known == Some(before.reason) || known == Some(Reason::ReadOnly) {
                     self.set(follower, follower.default_value(), Reason::Default);
                 }
             }
@@ -247,11 +245,8 @@ impl Hints {
             }
         }
         let is_declared = |sourced: Sourced| sourced.reason.rank() >= Reason::Document("").rank();
-        if self.is_read_only()
-            && !self
-                .get(Hint::Idempotent)
-                .is_some_and(|idempotent| idempotent.value || is_declared(idempotent))
-        {
+        let idempotent = self.get(Hint::Idempotent);
+        if self.is_read_only() && !idempotent.is_some_and(|hint| hint.value || is_declared(hint)) {
             self.set(Hint::Idempotent, true, Reason::ReadOnly);
         }
     }
@@ -390,44 +385,36 @@ impl fmt::Display for Reason {
 ///
 /// The method compares without case. The text is the reason of the row, for readers.
 pub(crate) fn for_method(method: &Method) -> Option<([bool; 4], &'static str)> {
-    let (read_only, destructive, idempotent, because) =
-        match method.as_str().to_ascii_uppercase().as_str() {
-            // RFC 9110 section 9.2.1 calls these safe, 9.2.2 makes every safe method idempotent.
-            // QUERY is both by its draft.
-            "GET" | "QUERY" => (true, false, true, "a safe, idempotent read"),
-            "HEAD" => (true, false, true, "a read without a body"),
-            "OPTIONS" => (true, false, true, "asks what is possible"),
-            // Creates: a repeat creates again, and what exists stays as it is.
-            "POST" => (
-                false,
-                false,
-                false,
-                "creates; what exists stays as it is, a repeat creates again",
-            ),
-            // Replaces what was there; the same request leaves the same state (RFC 9110 section
-            // 9.3.4).
-            "PUT" => (
-                false,
-                true,
-                true,
-                "replaces what was there; a repeat leaves the same state",
-            ),
-            // Changes what was there; RFC 5789 section 2 does not promise that a repeat changes
-            // nothing more.
-            "PATCH" => (
-                false,
-                true,
-                false,
-                "changes what was there; a repeat may change it again",
-            ),
-            // Removes; that a second answer says 404 does not change the state again (RFC 9110
-            // section 9.3.5).
-            "DELETE" => (false, true, true, "removes; a repeat removes nothing more"),
-            _ => return None,
-        };
     // An API is an external system to this server, even if its data is internal.
-    let open_world = true;
-    Some(([read_only, destructive, idempotent, open_world], because))
+    const OPEN_WORLD: bool = true;
+    let reads = [true, false, true, OPEN_WORLD];
+    Some(match method.as_str().to_ascii_uppercase().as_str() {
+        // RFC 9110 section 9.2.1 calls these safe, 9.2.2 makes every safe method idempotent.
+        // QUERY is both by its draft.
+        "GET" | "QUERY" => (reads, "a safe, idempotent read"),
+        "HEAD" => (reads, "a read without a body"),
+        "OPTIONS" => (reads, "asks what is possible"),
+        "POST" => (
+            [false, false, false, OPEN_WORLD],
+            "creates; what exists stays as it is, a repeat creates again",
+        ),
+        // RFC 9110 section 9.3.4.
+        "PUT" => (
+            [false, true, true, OPEN_WORLD],
+            "replaces what was there; a repeat leaves the same state",
+        ),
+        // RFC 5789 section 2 does not promise that a repeat changes nothing more.
+        "PATCH" => (
+            [false, true, false, OPEN_WORLD],
+            "changes what was there; a repeat may change it again",
+        ),
+        // That a second answer says 404 does not change the state again (RFC 9110 section 9.3.5).
+        "DELETE" => (
+            [false, true, true, OPEN_WORLD],
+            "removes; a repeat removes nothing more",
+        ),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

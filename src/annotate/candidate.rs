@@ -2,141 +2,92 @@
 //! about it.
 
 use crate::annotate::hint_review::{Restriction, word_of};
-use crate::annotate::layers::Decision;
-use crate::annotate::overrides::arguments::{RuleFindings, rule_arguments, rules_name_arguments};
+use crate::annotate::layers::{Candidate, Decision};
+use crate::annotate::overrides::arguments::{
+    RuleFindings, allow_slashes, rule_arguments, rules_name_arguments,
+};
 use crate::annotate::overrides::unmatched::{self, NamedOperations};
 use crate::annotate::{
-    AccessRule, AnnotateOptions, DescriptionDetail, Hint, Hints, Policy, Reason, TokenShare,
-    descriptions, names, overrides,
+    AnnotateOptions, DescriptionDetail, Hint, Hints, Policy, Reason, TokenShare, descriptions,
+    names, overrides,
 };
 use crate::spec::paging::may_have_next_page;
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
 
-/// An operation that may become a tool.
-pub(crate) struct Candidate {
-    /// The name that it has without a requested name, and without the prefix of all names.
-    own_name: String,
-    /// The name of the tool.
-    pub(crate) name: String,
-    pub(crate) title: String,
-    pub(crate) operation: Box<Operation>,
-    /// The rules of `access` that a caller must meet, by their places.
-    pub(crate) access: Vec<usize>,
-    pub(crate) decision: Decision,
-}
-
 /// The operations of a document, and what was found while they were named and decided about.
 pub(crate) struct Candidates {
     /// All candidates, in the order of the document.
-    pub(crate) all: Vec<Candidate>,
+    pub all: Vec<Candidate>,
     /// A sentence for each pattern of the settings that had to match an operation, and matches
     /// none.
-    pub(crate) unmatched: Vec<String>,
-    pub(crate) diagnostics: Vec<Diagnostic>,
-    pub(crate) rule_findings: RuleFindings,
+    pub unmatched: Vec<String>,
+    pub diagnostics: Vec<Diagnostic>,
+    pub rule_findings: RuleFindings,
 }
 
 impl Candidates {
     /// Names all operations and decides about each.
     pub(crate) fn find(
         document: &Document,
-        mut operations: Vec<Box<Operation>>,
+        operations: Vec<Box<Operation>>,
         options: &AnnotateOptions,
     ) -> Self {
+        let nothing = Decision::default();
+        let new = |operation| Candidate::new(operation, nothing.clone());
+        let mut all: Vec<Candidate> = operations.into_iter().map(new).collect();
         // Names come from all operations, so that a selection never changes the name of a tool.
-        let mut names = names::names(&operations, &options.names);
-        let mut diagnostics = Vec::new();
-        let mut rule_findings = RuleFindings::default();
-        if rules_name_arguments(&options.layers) {
-            let given = given_names(document, &operations, &names, options);
-            rule_arguments(
-                &mut operations,
-                &options.layers,
-                [&names, &given],
-                &mut rule_findings,
-            );
-        }
-        let mut decisions =
-            options
-                .layers
-                .author(options.policy(), document, &operations, &mut diagnostics);
         // Rules know a tool by the name that it has without them, and by its generated name. The
         // latter has no prefix: a prefix from the name of an API must not change what a pattern
         // matches.
-        let own = names::without_prefix(&names, &options.names.prefix);
-        names::apply_wished_names(
-            &mut names,
-            &operations,
-            &decisions,
-            &options.names,
-            &mut diagnostics,
-        );
-        let authored = names.clone();
-        options
-            .layers
-            .operate(&mut decisions, &own, &names, &operations);
-        names::apply_wished_names(
-            &mut names,
-            &operations,
-            &decisions,
-            &options.names,
-            &mut diagnostics,
-        );
-        diagnostics.extend(names::function_names_note(&operations, &names));
-        let [ruled, selected] =
-            [&authored, &names].map(|given| NamedOperations::new(&own, given, &operations));
-        let idle = selected.idle_includes(&options.selection.idle(&own, &names, &operations));
-        diagnostics.extend(
-            idle.into_iter()
-                .map(|sentence| Diagnostic::warning("#", sentence)),
-        );
+        let names = names::names(&all, &options.names);
+        for (candidate, name) in all.iter_mut().zip(names) {
+            let own = name.strip_prefix(&options.names.prefix).unwrap_or(&name);
+            own.clone_into(&mut candidate.own_name);
+            candidate.name = name;
+        }
+        let mut diagnostics = Vec::new();
+        let mut rule_findings = RuleFindings::default();
+        let author = |all: &mut Vec<Candidate>, diagnostics: &mut Vec<Diagnostic>| {
+            let layers = &options.layers;
+            layers.author(options.policy(), document, all, diagnostics);
+            names::apply_wished_names(all, &options.names, diagnostics);
+        };
+        if rules_name_arguments(&options.layers) {
+            author(&mut all, &mut Vec::new());
+            rule_arguments(&mut all, &options.layers, &mut rule_findings);
+        }
+        author(&mut all, &mut diagnostics);
+        for candidate in &mut all {
+            candidate.authored_name.clone_from(&candidate.name);
+        }
+        options.layers.operate(&mut all);
+        names::apply_wished_names(&mut all, &options.names, &mut diagnostics);
+        diagnostics.extend(names::function_names_note(&all));
+        let known_by = |names| NamedOperations { all: &all, names };
+        let selected = known_by(|one| [&one.own_name, &one.name, &one.name]);
+        let ruled = known_by(|one| [&one.own_name, &one.authored_name, &one.authored_name]);
+        let idle = selected.idle_includes(&options.selection);
+        diagnostics.extend(idle.map(|sentence| Diagnostic::warning("#", sentence)));
         let mut unmatched =
             unmatched::unmatched_patterns(&options.selection, &options.confirm, selected);
         unmatched.extend(unmatched::unmatched_rules(&options.layers, ruled));
         unmatched.extend(unmatched::unmatched_access(
             &options.access,
-            selected.or_named(&authored),
+            known_by(Candidate::all_names),
         ));
-        let access = |own: &str, names: [&str; 2], operation: &Operation| {
-            let matches = |rule: &AccessRule| {
-                names
-                    .iter()
-                    .any(|name| rule.matches([own, name], operation))
-            };
-            let rules = options
-                .access
-                .iter()
-                .enumerate()
-                .filter(|(_, rule)| matches(rule));
-            rules.map(|(place, _)| place).collect()
-        };
-        let titles: Vec<String> = operations
-            .iter()
-            .map(|operation| descriptions::title(operation))
-            .collect();
-        let said = decisions.iter().map(|decision| decision.said.as_ref());
-        diagnostics.extend(overrides::allow_slashes(&mut operations, said));
-        let said = decisions.iter().map(|decision| decision.said.as_ref());
-        unmatched.extend(overrides::wait::rule_waits(&mut operations, said));
-        let of_each = operations.into_iter().zip(decisions);
-        let candidates = own
-            .into_iter()
-            .zip(names.into_iter().zip(authored))
-            .zip(titles)
-            .zip(of_each);
-        let candidates = candidates.map(
-            |(((own_name, (name, authored)), title), (operation, decision))| Candidate {
-                access: access(&own_name, [&name, &authored], &operation),
-                own_name,
-                name,
-                title,
-                operation,
-                decision,
-            },
-        );
+        for candidate in &mut all {
+            let rules = options.access.iter().enumerate();
+            let names = candidate.all_names();
+            candidate.access = rules
+                .filter(|(_, rule)| rule.matches(names, &candidate.operation))
+                .map(|(place, _)| place)
+                .collect();
+        }
+        diagnostics.extend(allow_slashes(&mut all));
+        unmatched.extend(overrides::wait::rule_waits(&mut all));
         Self {
-            all: candidates.collect(),
+            all,
             unmatched,
             diagnostics,
             rule_findings,
@@ -145,11 +96,6 @@ impl Candidates {
 }
 
 impl Candidate {
-    /// The names by which patterns know it.
-    pub(crate) fn names(&self) -> [&str; 2] {
-        [&self.own_name, &self.name]
-    }
-
     /// Returns true if the document or the operator disables the tool.
     pub(crate) fn is_disabled(&self) -> bool {
         self.decision.said.enabled == Some(false)
@@ -162,7 +108,7 @@ impl Candidate {
         let is_free =
             |hints: &Hints| !is_left_out(hints) && !options.confirm.asks(names, operation, hints);
         let by_no_word = options.policy() != Policy::Careful
-            && self.decision.wording.strict() == Some(Reason::Default);
+            && self.decision.wording.strict == Some(Reason::Default);
         let is_default = |hint: Hint| {
             hints
                 .get(hint)
@@ -209,13 +155,14 @@ impl Candidate {
         options: &AnnotateOptions,
     ) -> String {
         let words = self.decision.said.description.as_deref();
+        let detail = self.detail(options);
         descriptions::describe(
             document,
             &self.operation,
             words,
             &self.title,
             replacement,
-            self.detail(options),
+            detail,
         )
     }
 }
@@ -228,12 +175,13 @@ pub(crate) fn replacements(
     options: &AnnotateOptions,
 ) -> Vec<Option<String>> {
     let has = |share: &TokenShare, candidate: &Candidate| {
-        share.has(
-            &candidate.name,
-            &options.names.prefix,
-            &candidate.operation,
-            &candidate.decision.hints,
-        )
+        let Candidate {
+            name,
+            operation,
+            decision,
+            ..
+        } = candidate;
+        share.has(name, &options.names.prefix, operation, &decision.hints)
     };
     let reads = |candidate: &Candidate| candidate.decision.hints.is_read_only();
     let replacement = |candidate: &Candidate| {
@@ -241,15 +189,10 @@ pub(crate) fn replacements(
             return None;
         }
         let peers = offered.iter().filter(|other| {
+            let (mut rules, mut shares) = (other.access.iter(), options.shares.iter());
             reads(other) == reads(candidate)
-                && other
-                    .access
-                    .iter()
-                    .all(|rule| candidate.access.contains(rule))
-                && options
-                    .shares
-                    .iter()
-                    .all(|share| !has(share, candidate) || has(share, other))
+                && rules.all(|rule| candidate.access.contains(rule))
+                && shares.all(|share| !has(share, candidate) || has(share, other))
         });
         let others = peers.map(|other| (other.operation.as_ref(), other.name.as_str()));
         descriptions::replacement(&candidate.operation, others).map(str::to_owned)
@@ -271,10 +214,10 @@ pub(crate) fn offer_pages(
             None => (&mut by_setting, options.collect_pages),
         };
         setting.1 |= most > 0;
-        let is_file = candidate.decision.said.response.file == Some(true);
+        let decision = &candidate.decision;
         if most > 0
-            && !is_file
-            && candidate.decision.hints.is_read_only()
+            && decision.said.response.file != Some(true)
+            && decision.hints.is_read_only()
             && may_have_next_page(document, &candidate.operation)
         {
             candidate.operation.rules.max_pages = most;
@@ -285,35 +228,11 @@ pub(crate) fn offer_pages(
         ("`collect_pages`", by_setting),
         ("`collect_pages` in `overrides`", by_rules),
     ];
-    let idle = settings
-        .into_iter()
-        .filter(|(_, (tools, is_on))| *is_on && *tools == 0);
-    let warning = |name: &str| {
-        format!(
+    let warning = |(name, (tools, is_on))| {
+        let what = format!(
             "{name} changes no tool: none that it is for only reads and has a parameter or a `Link` header by which it gets the next page"
-        )
+        );
+        (is_on && tools == 0).then(|| Diagnostic::warning("#", what))
     };
-    idle.map(|(name, _)| Diagnostic::warning("#", warning(name)))
-        .collect()
-}
-
-/// The names that the document gives to operations, by which rules know them as well.
-fn given_names(
-    document: &Document,
-    operations: &[Box<Operation>],
-    own: &[String],
-    options: &AnnotateOptions,
-) -> Vec<String> {
-    let mut given = own.to_vec();
-    let decisions = options
-        .layers
-        .author(options.policy(), document, operations, &mut Vec::new());
-    names::apply_wished_names(
-        &mut given,
-        operations,
-        &decisions,
-        &options.names,
-        &mut Vec::new(),
-    );
-    given
+    settings.into_iter().filter_map(warning).collect()
 }

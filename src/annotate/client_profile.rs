@@ -78,8 +78,8 @@ pub(crate) struct ClientProfile {
     /// True if it takes longer results if a tool declares so in
     /// `_meta["anthropic/maxResultSizeChars"]`.
     pub reads_max_result_size: bool,
-    /// Form in which it shows a model a result with structured content.
-    pub shows: ShownForm,
+    /// Form in which it shows a model a result with structured content, if that is known.
+    pub shows: Option<&'static str>,
     /// True if it shows a model images.
     pub shows_images: Option<bool>,
     /// True if it asks its user if a server requests that (MCP, elicitation).
@@ -90,27 +90,6 @@ pub(crate) struct ClientProfile {
     pub source: &'static str,
     /// The month in which they were found.
     pub checked: &'static str,
-}
-
-/// Form in which a client shows a model a result with structured content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ShownForm {
-    Structured,
-    Text,
-    Both,
-    Unknown,
-}
-
-impl ShownForm {
-    /// The form in words.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Self::Structured => "structured content",
-            Self::Text => "text",
-            Self::Both => "both",
-            Self::Unknown => "not known",
-        }
-    }
 }
 
 /// Clients of which nothing else is known. The names that clients show to models are
@@ -124,7 +103,7 @@ const USUAL: ClientProfile = ClientProfile {
     // Claude Code refuses results of more than 25,000 tokens.
     result_tokens: 20_000,
     reads_max_result_size: false,
-    shows: ShownForm::Unknown,
+    shows: None,
     shows_images: None,
     asks: None,
     remark: "",
@@ -149,13 +128,13 @@ impl KnownClient {
             },
             Self::Claude | Self::ClaudeCode => ClientProfile {
                 reads_max_result_size: true,
-                shows: ShownForm::Structured,
+                shows: Some("structured content"),
                 shows_images: Some(false),
                 source: "anthropics/claude-code#79944, #55677, #59480",
                 ..named("Claude Code")
             },
             Self::ClaudeDesktop => ClientProfile {
-                shows: ShownForm::Both,
+                shows: Some("both"),
                 asks: Some(false),
                 source: "anthropics/claude-ai-mcp#153, claude-code#55677",
                 ..named("Claude Desktop")
@@ -163,7 +142,7 @@ impl KnownClient {
             Self::Openai => ClientProfile {
                 max_name_bytes: 64,
                 max_tools: Some(128),
-                shows: ShownForm::Both,
+                shows: Some("both"),
                 source: "anthropics/claude-code#55677",
                 ..named("ChatGPT")
             },
@@ -171,7 +150,7 @@ impl KnownClient {
                 // 64 without `mcp_`, at most 13 characters of the server's title, and `_`.
                 max_name_bytes: 46,
                 max_tools: Some(128),
-                shows: ShownForm::Structured,
+                shows: Some("structured content"),
                 remark: "it asks its user to approve each result of a tool with openWorldHint, which `--hint \"* openWorld=false\"` ends for an \
                          internal API",
                 source: "microsoft/vscode, mcpLanguageModelToolContribution.ts, #274453",
@@ -184,14 +163,14 @@ impl KnownClient {
             },
             Self::Gemini => ClientProfile {
                 knows_references: false,
-                shows: ShownForm::Text,
+                shows: Some("text"),
                 source: "google-gemini/gemini-cli, packages/core/src/tools/mcp-tool.ts",
                 ..named("Gemini CLI")
             },
             // It cuts a longer output in the middle.
             Self::Codex => ClientProfile {
                 result_tokens: 9_000,
-                shows: ShownForm::Structured,
+                shows: Some("structured content"),
                 source: "openai/codex#5913, #6544, #14466",
                 ..named("Codex")
             },
@@ -207,7 +186,7 @@ impl KnownClient {
             Self::Continue => named("Continue"),
             Self::Opencode => ClientProfile {
                 knows_references: false,
-                shows: ShownForm::Structured,
+                shows: Some("structured content"),
                 source: "anomalyco/opencode#32074",
                 ..named("opencode")
             },
@@ -237,23 +216,21 @@ impl ClientProfile {
             0 => format!("results for {} have no limit", self.name),
             tokens => format!("results for {} have up to {tokens} tokens", self.name),
         };
-        if self.shows != ShownForm::Unknown {
-            said.push_str(&format!(
-                "; of a JSON result it shows the model: {}",
-                self.shows.words()
-            ));
+        if let Some(form) = self.shows {
+            said.extend(["; of a JSON result it shows the model: ", form]);
         }
         if !self.remark.is_empty() {
-            said.push_str(&format!("; {}", self.remark));
+            said.extend(["; ", self.remark]);
         }
         if self.shows_images == Some(false) {
-            said.push_str("; it shows no images");
+            said += "; it shows no images";
         }
         if self.asks == Some(false) {
-            said.push_str("; it cannot ask its user, so that --confirm refuses every such call there (--no-destructive leaves them out)");
+            said += "; it cannot ask its user, so that --confirm refuses every such call there (--no-destructive leaves them out)";
         }
         let source = if self.source.is_empty() { "" } else { ": " };
-        said + &format!(" (as of {}{source}{})", self.checked, self.source)
+        said.extend([" (as of ", self.checked, source, self.source, ")"]);
+        said
     }
 }
 

@@ -16,42 +16,23 @@ pub(crate) const MAX_TITLE_BYTES: usize = 100;
 
 /// A human title: the summary, else the operationId or the path spelled as words ("List Pets").
 pub(crate) fn title(operation: &Operation) -> String {
-    let summary = operation
-        .summary
-        .as_deref()
-        .map(one_line)
-        .unwrap_or_default();
-    let summary = summary.trim_end_matches('.');
-    if !summary.trim().is_empty() {
-        return truncate(summary, MAX_TITLE_BYTES);
+    let summary = one_line(operation.summary.as_deref().unwrap_or_default());
+    let mut title = summary.trim_end_matches('.').to_owned();
+    if title.trim().is_empty() {
+        title = one_line(&operation.id.as_deref().unwrap_or_default().to_title_case());
     }
-    let spelled = operation
-        .id
-        .as_deref()
-        .map(|id| one_line(&id.to_title_case()))
-        .filter(|words| !words.is_empty());
-    let spelled = spelled.unwrap_or_else(|| {
-        one_line(
-            &format!(
-                "{} {}",
-                operation.method.as_str().to_ascii_lowercase(),
-                operation.path
-            )
-            .to_title_case(),
-        )
-    });
-    truncate(&spelled, MAX_TITLE_BYTES)
+    if title.is_empty() {
+        let method = operation.method.as_str().to_ascii_lowercase();
+        title = one_line(&format!("{method} {}", operation.path).to_title_case());
+    }
+    truncate(&title, MAX_TITLE_BYTES)
 }
 
 /// Describes the tool, never empty: summary and description if they differ, and a note if it is
 /// deprecated.
 pub(crate) fn description(operation: &Operation, title: &str) -> String {
-    let summary = operation.summary.as_deref().map(clean).unwrap_or_default();
-    let description = operation
-        .description
-        .as_deref()
-        .map(clean)
-        .unwrap_or_default();
+    let [summary, description] = [&operation.summary, &operation.description]
+        .map(|text| text.as_deref().map(clean).unwrap_or_default());
     let mut text = match (summary.is_empty(), description.is_empty()) {
         (true, true) => format!("{title} ({})", one_line(&operation.label())),
         (false, true) => summary,
@@ -67,65 +48,47 @@ pub(crate) fn description(operation: &Operation, title: &str) -> String {
 
 /// The first sentence of the description, else the summary.
 pub(crate) fn sentence(operation: &Operation, title: &str) -> String {
-    let words = [&operation.description, &operation.summary]
+    let mut words = [&operation.description, &operation.summary]
         .into_iter()
         .flatten()
         .map(|text| one_line(text.trim_start().split("\n\n").next().unwrap_or_default()))
         .find(|text| !text.is_empty())
         .unwrap_or_else(|| format!("{title} ({})", one_line(&operation.label())));
     let end = words.find(". ").map_or(words.len(), |dot| dot + 1);
-    let deprecated = if operation.deprecated {
-        "Deprecated. "
-    } else {
-        ""
-    };
-    let sentence = words.get(..end).unwrap_or_default();
-    truncate(&format!("{deprecated}{sentence}"), MAX_DESCRIPTION_BYTES)
+    words.truncate(end);
+    if operation.deprecated {
+        words.insert_str(0, "Deprecated. ");
+    }
+    truncate(&words, MAX_DESCRIPTION_BYTES)
 }
 
 /// Describes a parameter: its own description, else the schema's (`None` here: the schema has it
 /// already), else a sentence made from name, location and type. If the argument's name does not
 /// show the name on the wire, that is added.
-pub(crate) fn parameter_description(
-    parameter: &Parameter,
-    schema_says: Option<&str>,
-    kind: &str,
-) -> Option<String> {
-    let own = parameter
-        .description
-        .as_deref()
-        .map(clean)
-        .filter(|text| !text.is_empty());
+pub(crate) fn parameter_description(parameter: &Parameter, schema: &JsonObject) -> Option<String> {
+    let schema_says = schema.get("description").and_then(Value::as_str);
+    let Parameter { name, location, .. } = parameter;
+    let own = parameter.description.as_deref().map(clean);
+    let own = own.filter(|text| !text.is_empty());
     let schema_says = schema_says.filter(|text| !text.is_empty());
-    let on_the_wire =
-        argument_names::loses_information(&parameter.name, &parameter.key).then(|| {
-            format!(
-                "Sent as `{}`.",
-                truncate(&one_line(&parameter.name), MAX_TITLE_BYTES)
-            )
-        });
-    let text = match (own, schema_says, &on_the_wire) {
-        (Some(own), ..) => own,
-        (None, Some(_), None) => return None,
-        (None, Some(text), Some(_)) => clean(text),
-        (None, None, _) => format!(
-            "{} ({} parameter{kind})",
-            spelled(&parameter.name),
-            parameter.location.as_str()
-        ),
-    };
-    Some(match on_the_wire {
-        None => truncate(&text, MAX_DESCRIPTION_BYTES),
-        Some(note) => {
-            let text = truncate(&text, MAX_DESCRIPTION_BYTES - note.len() - 2);
-            let end = if text.ends_with(['.', '!', '?']) {
-                ""
-            } else {
-                "."
-            };
-            format!("{text}{end} {note}")
+    let shows_name = !argument_names::loses_information(name, &parameter.key);
+    let text = match (own, schema_says) {
+        (Some(own), _) => own,
+        (None, Some(_)) if shows_name => return None,
+        (None, Some(text)) => clean(text),
+        (None, None) => {
+            let kind = schema.get("type").and_then(Value::as_str);
+            let kind = kind.map(|kind| format!(", {kind}")).unwrap_or_default();
+            format!("{} ({} parameter{kind})", spelled(name), location.as_str())
         }
-    })
+    };
+    if shows_name {
+        return Some(truncate(&text, MAX_DESCRIPTION_BYTES));
+    }
+    let note = format!("Sent as `{}`.", truncate(&one_line(name), MAX_TITLE_BYTES));
+    let text = truncate(&text, MAX_DESCRIPTION_BYTES - note.len() - 2);
+    let is_ended = text.ends_with(['.', '!', '?']);
+    Some(format!("{text}{} {note}", if is_ended { "" } else { "." }))
 }
 
 /// Detail of a description.
@@ -155,7 +118,8 @@ pub enum DescriptionDetail {
 /// More fields of a reply are only counted.
 const MAX_FIELDS: usize = 12;
 
-/// The description of a tool: what a person or the document says, and what is added to it.
+/// The description of a tool: what a person or the document says, with the name of what takes the
+/// place of the operation, and the fields of replies, for which it gives way.
 pub(crate) fn describe(
     document: &Document,
     operation: &Operation,
@@ -164,33 +128,23 @@ pub(crate) fn describe(
     replacement: Option<&str>,
     detail: DescriptionDetail,
 ) -> String {
-    let description = match said {
+    const MAX_ADDITIONS_BYTES: usize = MAX_DESCRIPTION_BYTES / 2;
+    let mut description = match said {
         Some(said) => truncate(said, MAX_DESCRIPTION_BYTES),
         None if detail == DescriptionDetail::Title => sentence(operation, title),
         None => description(operation, title),
     };
-    let additions = (detail == DescriptionDetail::Brief)
-        .then(|| returns(document, operation, &mut ReplyDescriber::new(document)));
-    enrich(
-        description,
-        replacement,
-        &additions.flatten().unwrap_or_default(),
-    )
-}
-
-/// A description with what is said besides: a word on what takes the operation's place, and the
-/// additions, for which it gives way.
-fn enrich(mut description: String, replacement: Option<&str>, additions: &str) -> String {
-    const MAX_ADDITIONS_BYTES: usize = MAX_DESCRIPTION_BYTES / 2;
     if let (Some(name), Some(rest)) = (replacement, description.strip_prefix("Deprecated. ")) {
         description = format!("Deprecated; use `{name}` instead. {rest}");
     }
-    if additions.is_empty() {
-        return truncate(&description, MAX_DESCRIPTION_BYTES);
+    if detail == DescriptionDetail::Brief
+        && let Some(fields) = returns(document, operation, &mut ReplyDescriber::new(document))
+    {
+        let fields = truncate(&fields, MAX_ADDITIONS_BYTES);
+        let room = MAX_DESCRIPTION_BYTES - fields.len() - 1;
+        return format!("{}\n{fields}", truncate(&description, room));
     }
-    let additions = truncate(additions, MAX_ADDITIONS_BYTES);
-    let room = MAX_DESCRIPTION_BYTES - additions.len() - 1;
-    format!("{}\n{additions}", truncate(&description, room))
+    truncate(&description, MAX_DESCRIPTION_BYTES)
 }
 
 /// The name of the tool that takes the place of a deprecated operation: the only other one that its
@@ -201,33 +155,24 @@ pub(crate) fn replacement<'n>(
 ) -> Option<&'n str> {
     let said = operation
         .description
-        .as_deref()
+        .as_ref()
         .filter(|_| operation.deprecated)?;
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
     let is_word = |id: &str| {
-        said.match_indices(id).any(|(at, _)| {
-            let is_part = |character: Option<char>| {
-                character.is_some_and(|character| character.is_alphanumeric() || character == '_')
-            };
-            let (before, after) = (
-                said.get(..at).unwrap_or_default(),
-                said.get(at + id.len()..).unwrap_or_default(),
-            );
-            !is_part(before.chars().next_back()) && !is_part(after.chars().next())
+        said.match_indices(id).any(|(at, id)| {
+            let (before, rest) = said.split_at_checked(at).unwrap_or_default();
+            let after = rest.strip_prefix(id).unwrap_or_default();
+            !before.ends_with(is_part) && !after.starts_with(is_part)
         })
     };
     let is_named = |other: &Operation| {
-        other
-            .id
-            .as_deref()
-            .is_some_and(|id| id.len() > 3 && is_word(id))
-            || is_word(&other.label())
+        let id = other.id.as_deref().filter(|id| id.len() > 3);
+        id.is_some_and(is_word) || is_word(&other.label())
     };
     let mut named =
         others.filter(|(other, _)| other.pointer != operation.pointer && is_named(other));
-    named
-        .next()
-        .filter(|_| named.next().is_none())
-        .map(|(_, name)| name)
+    let (_, name) = named.next()?;
+    named.next().is_none().then_some(name)
 }
 
 /// Describes the fields of replies, without those that a rule drops.
@@ -247,25 +192,21 @@ pub(crate) fn returns<'d>(
             .take(MAX_FIELDS)
             .map(String::as_str)
             .collect();
-        let more = properties.len().saturating_sub(MAX_FIELDS);
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
+        let more = match properties.len().saturating_sub(MAX_FIELDS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
         };
-        one_line(&format!("{}{more}", shown.join(", ")))
+        one_line(&(shown.join(", ") + &more))
     };
-    let items = properties
-        .get("result")
-        .filter(|_| properties.len() == 1)
-        .and_then(|result| result.get("items"));
-    match items.map(|items| items.get("properties").and_then(Value::as_object)) {
-        Some(Some(fields)) if !fields.is_empty() => {
-            Some(format!("Returns a list of objects with {}.", names(fields)))
-        }
-        Some(_) => Some("Returns a list.".to_owned()),
-        None => Some(format!("Returns an object with {}.", names(properties))),
-    }
+    let result = properties.get("result").filter(|_| properties.len() == 1);
+    let Some(items) = result.and_then(|result| result.get("items")) else {
+        return Some(format!("Returns an object with {}.", names(properties)));
+    };
+    let fields = items.get("properties").and_then(Value::as_object);
+    Some(match fields.filter(|fields| !fields.is_empty()) {
+        Some(fields) => format!("Returns a list of objects with {}.", names(fields)),
+        None => "Returns a list.".to_owned(),
+    })
 }
 
 #[cfg(test)]

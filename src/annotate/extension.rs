@@ -9,16 +9,16 @@
 //! - An extension of a parameter is read by `ParameterHead` in `spec/operation/parameter.rs` and
 //!   used in `annotate/wording/evidence.rs`.
 
-use super::overrides::{ExpectedType, Override, OverrideProblem, OverrideProblemKind};
+use super::overrides::{ExpectedType, Override, OverrideProblem};
 use crate::spec::operation::{TOOL_EXTENSIONS, tool_extensions};
 use crate::spec::{Diagnostic, Document, Operation, Span, pointer};
 
 /// Settings of an extension of the document for a tool.
 pub(crate) struct Authored {
     /// The extension's name.
-    pub(crate) extension: &'static str,
+    pub extension: &'static str,
     /// Its settings.
-    pub(crate) said: Override,
+    pub said: Override,
 }
 
 /// The extensions of the document's root, which are the weakest.
@@ -28,10 +28,8 @@ pub(crate) fn of_root(document: &Document, diagnostics: &mut Vec<Diagnostic>) ->
     let mut authored = read_extensions(document, &root, "#", diagnostics);
     for Authored { extension, said } in &mut authored {
         if said.name.take().is_some() {
-            diagnostics.push(Diagnostic::warning(
-                "#",
-                format!("`{extension}` gives all tools the same name; the name is ignored"),
-            ));
+            let what = format!("`{extension}` gives all tools the same name; the name is ignored");
+            diagnostics.push(Diagnostic::warning("#", what));
         }
     }
     authored
@@ -43,15 +41,12 @@ pub(crate) fn of_operation(
     operation: &Operation,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Authored> {
-    if operation.extensions.is_empty() {
-        return Vec::new();
-    }
-    read_extensions(
-        document,
-        &operation.extensions,
-        &operation.pointer,
-        diagnostics,
-    )
+    let Operation {
+        extensions,
+        pointer,
+        ..
+    } = operation;
+    read_extensions(document, extensions, pointer, diagnostics)
 }
 
 fn read_extensions(
@@ -62,62 +57,47 @@ fn read_extensions(
 ) -> Vec<Authored> {
     let mut authored = Vec::new();
     for (name, span) in extensions {
-        let Some(extension) = TOOL_EXTENSIONS
-            .into_iter()
-            .find(|known| *known == name.as_ref())
-        else {
-            diagnostics.push(Diagnostic::note(
-                place,
-                format!("the extension `{name}` is unknown and has no effect"),
-            ));
+        let mut known = TOOL_EXTENSIONS.into_iter();
+        let Some(extension) = known.find(|known| **known == **name) else {
+            let what = format!("the extension `{name}` is unknown and has no effect");
+            diagnostics.push(Diagnostic::note(place, what));
             continue;
         };
         let Some(value) = document.node(*span).value() else {
             continue;
         };
         let mut problems: Vec<OverrideProblem> = Vec::new();
-        let field = |key: &str, value| serde_json::json!({ key: value });
-        let said = match (extension, value.as_bool()) {
-            ("x-mcp", Some(enabled)) => Override {
-                enabled: Some(enabled),
-                ..Override::default()
-            },
-            ("x-mcp-hidden", Some(hidden)) => Override {
-                enabled: Some(!hidden),
-                ..Override::default()
-            },
-            ("x-mcp-hidden", None) => {
-                problems.push(OverrideProblem {
-                    path: Vec::new(),
-                    kind: OverrideProblemKind::WrongType {
-                        found: value,
-                        expected: ExpectedType::Boolean,
-                    },
-                });
-                Override::default()
-            }
-            ("x-mcp-annotations", _) => {
-                let mut said = Override::default();
-                said.read_annotations(&value, &mut problems);
-                said
-            }
-            ("x-mcp-name" | "x-mcp-title" | "x-mcp-description", _) => Override::read(
-                &field(extension.trim_start_matches("x-mcp-"), value),
-                &mut problems,
-            ),
-            ("x-speakeasy-mcp", _) => Override::read(&speakeasy(value), &mut problems),
-            _ => Override::read(&value, &mut problems),
-        };
         // The key is a part of the extension's name if it is not written out.
-        let is_named = matches!(
-            extension,
-            "x-mcp-name" | "x-mcp-title" | "x-mcp-description"
-        );
+        let key = extension
+            .strip_prefix("x-mcp-")
+            .filter(|key| ["name", "title", "description"].contains(key));
+        let mut said = Override::default();
+        match (extension, value.as_bool()) {
+            ("x-mcp", Some(enabled)) => said.enabled = Some(enabled),
+            ("x-mcp-hidden", Some(hidden)) => said.enabled = Some(!hidden),
+            ("x-mcp-hidden", None) => {
+                problems.push(OverrideProblem::of_type(
+                    None,
+                    &value,
+                    ExpectedType::Boolean,
+                ));
+            }
+            ("x-mcp-annotations", _) => said.read_annotations(&value, &mut problems),
+            _ => {
+                let value = match key {
+                    Some(key) => serde_json::json!({ key: value }),
+                    None if extension == "x-speakeasy-mcp" => speakeasy(value),
+                    None => value,
+                };
+                said = Override::read(&value, &mut problems);
+            }
+        }
         for problem in problems {
             let mut place = place.to_owned();
             pointer::push(&mut place, extension);
-            let keys = problem.path.iter().filter(|_| !is_named);
-            keys.for_each(|key| pointer::push(&mut place, key));
+            for step in problem.path.iter().filter(|_| key.is_none()) {
+                pointer::push(&mut place, step);
+            }
             diagnostics.push(Diagnostic::warning(place, problem.of_document()).at(*span));
         }
         authored.push(Authored { extension, said });
@@ -138,12 +118,9 @@ fn speakeasy(value: serde_json::Value) -> serde_json::Value {
             .map_or(disabled, |disabled| (!disabled).into());
         members.insert("enabled".into(), enabled);
     }
-    let mut hints = serde_json::Map::new();
-    for hint in super::annotations::Hint::ALL {
-        if let Some(value) = members.remove(hint.key()) {
-            hints.insert(hint.key().into(), value);
-        }
-    }
+    let hints = super::annotations::Hint::ALL.into_iter();
+    let hints = hints.filter_map(|hint| members.remove_entry(hint.key()));
+    let hints: serde_json::Map<_, _> = hints.collect();
     if !hints.is_empty() && !members.contains_key("annotations") {
         members.insert("annotations".into(), hints.into());
     }

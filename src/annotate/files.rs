@@ -25,31 +25,32 @@ impl Files {
     /// The schema of a file.
     pub(crate) fn schema(self) -> JsonObject {
         let schema = match self {
-            Self::Inline => json!({
-                "type": ["string", "object"],
-                "description": "File content: base64, a data: URI, or an object with `data`, `filename` and `mediaType`",
-                "properties": {
-                    "data": { "type": "string", "description": "The bytes as base64" },
-                    "filename": { "type": "string", "description": "The file's name" },
-                    "mediaType": { "type": "string", "description": "The file's media type" }
-                },
-                "required": ["data"]
-            }),
-            Self::Paths => json!({
-                "type": ["string", "object"],
-                "description": "File content: base64, a data: URI, or an object with `path` or `data`, `filename` and `mediaType`",
-                "properties": {
-                    "path": { "type": "string", "description": "The path of a file in the folder that the server sends files from" },
-                    "data": { "type": "string", "description": "Or the bytes as base64" },
-                    "filename": { "type": "string", "description": "The file's name" },
-                    "mediaType": { "type": "string", "description": "The file's media type" }
-                }
-            }),
+            Self::Inline => {
+                r#"{
+                    "type": ["string", "object"],
+                    "description": "File content: base64, a data: URI, or an object with `data`, `filename` and `mediaType`",
+                    "properties": {
+                        "data": { "type": "string", "description": "The bytes as base64" },
+                        "filename": { "type": "string", "description": "The file's name" },
+                        "mediaType": { "type": "string", "description": "The file's media type" }
+                    },
+                    "required": ["data"]
+                }"#
+            }
+            Self::Paths => {
+                r#"{
+                    "type": ["string", "object"],
+                    "description": "File content: base64, a data: URI, or an object with `path` or `data`, `filename` and `mediaType`",
+                    "properties": {
+                        "path": { "type": "string", "description": "The path of a file in the folder that the server sends files from" },
+                        "data": { "type": "string", "description": "Or the bytes as base64" },
+                        "filename": { "type": "string", "description": "The file's name" },
+                        "mediaType": { "type": "string", "description": "The file's media type" }
+                    }
+                }"#
+            }
         };
-        match schema {
-            Value::Object(schema) => schema,
-            _ => JsonObject::new(),
-        }
+        serde_json::from_str(schema).unwrap_or_default()
     }
 
     /// The schema of a file, or of several under one name.
@@ -58,22 +59,22 @@ impl Files {
         let mut items = self.schema();
         items.remove("description");
         many.insert("type".into(), json!(["string", "object", "array"]));
-        many.insert("items".into(), Value::Object(items));
+        many.insert("items".into(), items.into());
         many
     }
 
     /// The schema of a text that may be a file.
     fn schema_of_text_or_file(self) -> JsonObject {
         let mut schema = self.schema();
-        let description = match self {
-            Self::Inline => {
-                "A text as it is, or a file: an object with `data` (base64), `filename` and `mediaType`"
-            }
-            Self::Paths => {
-                "A text as it is, or a file: an object with `path` or `data` (base64), `filename` and `mediaType`"
-            }
+        let members = if self == Self::Paths {
+            "`path` or `data`"
+        } else {
+            "`data`"
         };
-        schema.insert("description".into(), Value::from(description));
+        let description = format!(
+            "A text as it is, or a file: an object with {members} (base64), `filename` and `mediaType`"
+        );
+        schema.insert("description".into(), description.into());
         schema
     }
 
@@ -94,15 +95,6 @@ impl Files {
 }
 
 /// The schema of the body, or of one of its media types.
-fn body_of(root: &JsonObject, branch: Option<usize>) -> Option<&JsonObject> {
-    let body = root.get("properties")?.get(BODY)?;
-    match branch {
-        None => body.as_object(),
-        Some(index) => body.get("anyOf")?.get(index)?.as_object(),
-    }
-}
-
-/// Returns the body like [`body_of`], mutable.
 pub(super) fn body_mut(root: &mut JsonObject, branch: Option<usize>) -> Option<&mut JsonObject> {
     let body = root.get_mut("properties")?.get_mut(BODY)?;
     match branch {
@@ -118,41 +110,37 @@ fn describe_of(
     media_type: &MediaType,
     branch: Option<usize>,
 ) {
-    let definition = body_of(root, branch).and_then(reference).map(str::to_owned);
+    let definition = body_mut(root, branch).and_then(|body| Some(reference(body)?.to_owned()));
     let schema = match definition {
         Some(name) => root
             .get_mut("$defs")
-            .and_then(|defs| defs.get_mut(&name))
-            .and_then(Value::as_object_mut),
+            .and_then(|defs| defs.get_mut(&name)?.as_object_mut()),
         None => body_mut(root, branch),
     };
     let Some(schema) = schema else { return };
     if media_type.other_parts.binary
         && let Some(others @ Value::Object(_)) = schema.get_mut("additionalProperties")
     {
-        *others = Value::Object(files.sent(media_type.other_parts.base64).schema_of_many());
+        *others = files
+            .sent(media_type.other_parts.base64)
+            .schema_of_many()
+            .into();
     }
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;
     };
     for (name, encoding) in &media_type.encoding {
         let key = names.and_then(|names| names.key_of(name)).unwrap_or(name);
-        let Some(Value::Object(property)) = properties
-            .get_mut(key)
-            .filter(|_| encoding.binary || encoding.may_be_file)
-        else {
+        let is_file = encoding.binary || encoding.may_be_file;
+        let Some(property) = properties.get_mut(key).filter(|_| is_file) else {
             continue;
         };
         let files = files.sent(encoding.base64);
-        let said = property
-            .get("description")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        let is_list = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "array");
         let may_be_list = ["anyOf", "oneOf", "allOf"]
             .into_iter()
             .filter_map(|key| property.get(key)?.as_array())
-            .flatten()
-            .any(|branch| branch.get("type") == Some(&Value::from("array")));
+            .any(|branches| branches.iter().any(is_list));
         let mut file = if encoding.binary && may_be_list {
             files.schema_of_many()
         } else if encoding.binary {
@@ -160,13 +148,17 @@ fn describe_of(
         } else {
             files.schema_of_text_or_file()
         };
-        if let (Some(said), Some(Value::String(text))) = (said, file.get_mut("description")) {
+        if let (Some(said), Some(Value::String(text))) = (
+            property.get("description").and_then(Value::as_str),
+            file.get_mut("description"),
+        ) {
             *text = format!("{}. {text}", said.trim_end_matches('.'));
         }
-        if property.get("type") == Some(&Value::from("array")) {
-            property.insert("items".into(), Value::Object(file));
-        } else {
-            *property = file;
+        let is_list = is_list(property);
+        match property {
+            Value::Object(list) if is_list => drop(list.insert("items".into(), file.into())),
+            Value::Object(property) => *property = file,
+            _ => {}
         }
     }
 }

@@ -6,15 +6,13 @@ use http::Method;
 use super::annotations::{Hint, Hints, Reason, Sourced};
 use super::selection::literal_path;
 use super::wording::Wording;
-use crate::spec::{Operation, Severity};
+use crate::spec::{Diagnostic, Operation};
 use crate::text::counted;
 
 /// Advice on the hints of one operation.
 pub(crate) struct HintAdvice {
-    /// A warning is most likely right, a note is a guess.
-    pub severity: Severity,
-    /// The contradiction.
-    pub message: String,
+    /// The contradiction. A warning is most likely right, a note is a guess.
+    pub diagnostic: Diagnostic,
     /// The rule for `overrides` that follows the advice, as YAML, if there is just one.
     pub rule: Option<String>,
     /// True if the operation looks more dangerous than it is served as.
@@ -24,13 +22,12 @@ pub(crate) struct HintAdvice {
 }
 
 impl HintAdvice {
-    fn warning(message: String) -> Self {
+    fn new(diagnostic: Diagnostic, word: Option<&'static str>) -> Self {
         Self {
-            severity: Severity::Warning,
-            message,
+            diagnostic,
             rule: None,
             is_understated: false,
-            word: None,
+            word,
         }
     }
 }
@@ -54,20 +51,19 @@ pub(crate) fn review_hints(
 fn review_sources(operation: &Operation, served: &Hints) -> Vec<HintAdvice> {
     let mut advice = Vec::new();
     let label = operation.label();
+    let mut warn = |message: String| {
+        let warning = Diagnostic::warning(&operation.pointer, message);
+        advice.push(HintAdvice::new(warning, None));
+    };
     if served.is_contradiction() {
-        let by = |hint| {
-            served
-                .get(hint)
-                .map(|sourced| sourced.reason.to_string())
-                .unwrap_or_default()
-        };
-        advice.push(HintAdvice::warning(format!(
-                "`{label}` is called read-only ({}) and destructive ({}) at once; it is taken as destructive until one of both is corrected, by a rule in `overrides`: - {} if it only reads, or - {} if it does not",
-                by(Hint::ReadOnly),
-                by(Hint::Destructive),
-                rule_text(operation, [(Hint::Destructive, false)]),
-                rule_text(operation, [(Hint::ReadOnly, false)])
-        )));
+        let by = |hint| served.source(hint);
+        warn(format!(
+            "`{label}` is called read-only ({}) and destructive ({}) at once; it is taken as destructive until one of both is corrected, by a rule in `overrides`: - {} if it only reads, or - {} if it does not",
+            by(Hint::ReadOnly),
+            by(Hint::Destructive),
+            rule_text(operation, &[(Hint::Destructive, false)]),
+            rule_text(operation, &[(Hint::ReadOnly, false)])
+        ));
     }
     let method = Hints::of_method(&operation.method);
     for hint in Hint::ALL {
@@ -77,11 +73,11 @@ fn review_sources(operation: &Operation, served: &Hints) -> Vec<HintAdvice> {
         }) = served.get(hint)
             && method.would_loosen(hint, value)
         {
-            advice.push(HintAdvice::warning(format!(
+            warn(format!(
                 "the document's `{extension}` says {}={value} of `{label}`, and is trusted, although the method {} says otherwise",
                 hint.word(),
                 operation.method
-            )));
+            ));
         }
     }
     advice
@@ -90,57 +86,65 @@ fn review_sources(operation: &Operation, served: &Hints) -> Vec<HintAdvice> {
 /// Advice on an operation that the policy `strict` would call destructive.
 fn understated(operation: &Operation, served: &Hints, wording: &Wording) -> Option<HintAdvice> {
     let strict = wording.strictly(served);
-    let reason = wording.strict()?;
-    let stricter: Vec<(Hint, bool)> = [Hint::ReadOnly, Hint::Destructive]
-        .into_iter()
-        .map(|hint| (hint, strict.effective(hint)))
-        .filter(|(hint, value)| served.effective(*hint) != *value)
-        .collect();
-    let because = match reason {
-        Reason::Word(word) => format!("word `{word}`"),
-        _ => "no word says that it only adds, starts or reads".to_owned(),
+    let word = wording.strict?.word();
+    let stricter = [Hint::ReadOnly, Hint::Destructive].map(|hint| (hint, strict.effective(hint)));
+    let stricter = differing(&stricter, served)?;
+    let because = word.map_or_else(
+        || "no word says that it only adds, starts or reads".to_owned(),
+        |word| format!("word `{word}`"),
+    );
+    let message = format!(
+        "`{}` looks destructive ({because}), and is served as {}, unlike under --annotation-policy strict",
+        operation.label(),
+        served_as(served, &stricter)
+    );
+    let place = &operation.pointer;
+    let diagnostic = match word {
+        Some(_) => Diagnostic::warning(place, message),
+        None => Diagnostic::note(place, message),
     };
-    (!stricter.is_empty()).then(|| HintAdvice {
-        severity: if reason.word().is_some() {
-            Severity::Warning
-        } else {
-            Severity::Note
-        },
-        message: format!(
-            "`{}` looks destructive ({because}), and is served as {}, unlike under --annotation-policy strict",
-            operation.label(),
-            hint_list(stricter.iter().map(|(hint, value)| (*hint, !value)))
-        ),
-        rule: Some(rule_text(operation, stricter)),
+    Some(HintAdvice {
+        rule: Some(rule_text(operation, &stricter)),
         is_understated: true,
-        word: reason.word(),
+        ..HintAdvice::new(diagnostic, word)
     })
+}
+
+/// Returns those of some values of hints that differ from the served ones, if any does.
+fn differing(values: &[(Hint, bool)], served: &Hints) -> Option<Vec<(Hint, bool)>> {
+    let values: Vec<(Hint, bool)> = values
+        .iter()
+        .filter(|(hint, value)| served.effective(*hint) != *value)
+        .copied()
+        .collect();
+    (!values.is_empty()).then_some(values)
+}
+
+/// Lists the served values of some hints.
+fn served_as(served: &Hints, hints: &[(Hint, bool)]) -> String {
+    hints
+        .iter()
+        .map(|(hint, _)| format!("{}={}", hint.word(), served.effective(*hint)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Advice on an operation whose words made it look more dangerous than its method.
 fn changed_by_words(operation: &Operation, served: &Hints) -> Option<HintAdvice> {
     let by_words = [Hint::ReadOnly, Hint::Destructive];
-    let reason = by_words
+    let word = by_words
         .into_iter()
         .find_map(|hint| word_of(served, hint))?;
-    let method = Hints::of_method(&operation.method);
-    Some(HintAdvice {
-        severity: Severity::Note,
-        message: format!(
-            "`{}` is served as {}, unlike its method {} (word `{reason}`)",
-            operation.label(),
-            hint_list(
-                by_words
-                    .into_iter()
-                    .map(|hint| (hint, served.effective(hint)))
-                    .filter(|(hint, value)| method.effective(*hint) != *value)
-            ),
-            operation.method
-        ),
-        rule: None,
-        is_understated: false,
-        word: Some(reason),
-    })
+    let of_method = Hints::of_method(&operation.method);
+    let of_method = by_words.map(|hint| (hint, of_method.effective(hint)));
+    let message = format!(
+        "`{}` is served as {}, unlike its method {} (word `{word}`)",
+        operation.label(),
+        served_as(served, &differing(&of_method, served).unwrap_or_default()),
+        operation.method
+    );
+    let note = Diagnostic::note(&operation.pointer, message);
+    Some(HintAdvice::new(note, Some(word)))
 }
 
 /// Advice on an operation that the policy `infer` would call more harmless.
@@ -163,21 +167,16 @@ fn overstated(operation: &Operation, served: &Hints, wording: &Wording) -> Optio
         ),
         _ => ("idempotent", &[(Hint::Idempotent, true)][..]),
     };
-    let differing: Vec<(Hint, bool)> = implied
-        .iter()
-        .copied()
-        .filter(|(hint, value)| served.effective(*hint) != *value)
-        .collect();
-    (!differing.is_empty()).then(|| HintAdvice {
-        severity: Severity::Note,
-        message: format!(
-            "`{}` looks {looks} (word `{word}`), and is served as {}",
-            operation.label(),
-            hint_list(differing.iter().map(|(hint, value)| (*hint, !value)))
-        ),
-        rule: Some(rule_text(operation, differing)),
-        is_understated: false,
-        word: Some(word),
+    let implied = differing(implied, served)?;
+    let message = format!(
+        "`{}` looks {looks} (word `{word}`), and is served as {}",
+        operation.label(),
+        served_as(served, &implied)
+    );
+    let note = Diagnostic::note(&operation.pointer, message);
+    Some(HintAdvice {
+        rule: Some(rule_text(operation, &implied)),
+        ..HintAdvice::new(note, Some(word))
     })
 }
 
@@ -194,20 +193,18 @@ pub(crate) fn summarize_words<'h>(
             harming += 1;
         }
     }
-    let clauses: Vec<String> = [
-        (
+    let clause = |count, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let clauses = [
+        clause(
             acting,
             "are not taken as read-only, although their method is safe",
         ),
-        (
+        clause(
             harming,
             "are taken as destructive, although their method is POST",
         ),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| format!("{count} {what}"))
-    .collect();
+    ];
+    let clauses: Vec<String> = clauses.into_iter().flatten().collect();
     (!clauses.is_empty()).then(|| {
         format!(
             "because of their words, {} (`openapi-mcp check` names them)",
@@ -220,17 +217,17 @@ pub(crate) fn summarize_words<'h>(
 #[derive(Clone)]
 pub(crate) struct Restriction {
     /// The tool's name.
-    pub(crate) tool: String,
+    pub tool: String,
     /// Method and path.
-    pub(crate) label: String,
+    pub label: String,
     /// Location of the operation in the document, as a JSON Pointer fragment.
-    pub(crate) pointer: String,
+    pub pointer: String,
     /// The word; `None` if no word says that the tool is harmless.
-    pub(crate) word: Option<&'static str>,
+    pub word: Option<&'static str>,
     /// The hint, and the value of it, by which the operator frees the operation.
-    pub(crate) frees: (Hint, bool),
+    pub frees: (Hint, bool),
     /// True if the operation is left out; else a person must confirm each call.
-    pub(crate) is_left_out: bool,
+    pub is_left_out: bool,
 }
 
 impl Restriction {
@@ -264,20 +261,16 @@ impl Restriction {
 /// there is none.
 pub(crate) fn summarize_restrictions(restrictions: &[Restriction]) -> Option<String> {
     let example = restrictions.first()?.explain();
-    let left_out = restrictions
-        .iter()
-        .filter(|restriction| restriction.is_left_out)
-        .count();
-    let asked = restrictions.len() - left_out;
+    let clause = |is_left_out, what: &str| {
+        let all = restrictions.iter();
+        let count = all.filter(|one| one.is_left_out == is_left_out).count();
+        (count > 0).then(|| format!("{} {what}", counted(count, "tool")))
+    };
     let clauses = [
-        (left_out, "left out"),
-        (asked, "called only after the user agrees"),
+        clause(true, "left out"),
+        clause(false, "called only after the user agrees"),
     ];
-    let clauses: Vec<String> = clauses
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", counted(count, "tool")))
-        .collect();
+    let clauses: Vec<String> = clauses.into_iter().flatten().collect();
     Some(format!(
         "{} because of their words; for example, {example}; `openapi-mcp check` reports all of them",
         clauses.join(" and ")
@@ -303,19 +296,12 @@ pub(super) fn word_of(served: &Hints, hint: Hint) -> Option<&'static str> {
     sourced.reason.word().filter(|_| is_careful)
 }
 
-fn hint_list(hints: impl Iterator<Item = (Hint, bool)>) -> String {
-    let hints: Vec<String> = hints
-        .map(|(hint, value)| format!("{}={value}", hint.word()))
-        .collect();
-    hints.join(", ")
-}
-
 /// A rule of `overrides` that sets the hints.
-fn rule_text(operation: &Operation, hints: impl IntoIterator<Item = (Hint, bool)>) -> String {
-    let hints: Vec<String> = hints
-        .into_iter()
-        .map(|(hint, value)| format!("{}: {value}", hint.key()))
-        .collect();
+fn rule_text(operation: &Operation, hints: &[(Hint, bool)]) -> String {
+    let hints = hints
+        .iter()
+        .map(|(hint, value)| format!("{}: {value}", hint.key()));
+    let hints: Vec<String> = hints.collect();
     let quoted = |text: &str| serde_json::Value::String(literal_path(text)).to_string();
     format!(
         "{{match: {{method: {}, path: {}}}, annotations: {{{}}}}}",

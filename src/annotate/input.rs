@@ -8,7 +8,7 @@ use super::descriptions;
 use super::files::{Files, body_mut};
 use crate::json::JsonObject;
 use crate::spec::operation::request_body::{BODY, BodySchema, FormField};
-use crate::spec::schema::{Completed, SchemaOptions, Schemas, reference};
+use crate::spec::schema::{Completed, SchemaOptions, Schemas, has_any, reference};
 use crate::spec::{MediaKind, MediaType, Operation, Parameter, RequestBody, Span};
 use crate::text::{MAX_DESCRIPTION_BYTES, clean, truncate};
 
@@ -20,25 +20,18 @@ pub(crate) fn input_schema(
     schemas: &mut Schemas<'_>,
     options: &SchemaOptions,
     files: Files,
-    warnings: &mut Vec<String>,
 ) -> Completed {
     let mut properties = JsonObject::new();
-    let mut required = Vec::new();
-    let fixed = operation.rules.fixed.iter().map(|fixed| &fixed.parameter);
-    for parameter in operation.parameters.iter().chain(fixed) {
-        properties.insert(
-            parameter.key.clone(),
-            Value::Object(parameter_schema(parameter, schemas, warnings)),
-        );
+    let mut required: Vec<Value> = Vec::new();
+    for parameter in operation.all_parameters() {
+        let schema = parameter_schema(parameter, schemas);
+        properties.insert(parameter.key.clone(), schema.into());
         if parameter.required && parameter.default.is_none() {
-            required.push(Value::String(parameter.key.clone()));
+            required.push(parameter.key.as_str().into());
         }
     }
     if let Some(body) = &operation.body {
-        properties.insert(
-            BODY.into(),
-            Value::Object(body_schema(body, files, schemas, warnings)),
-        );
+        properties.insert(BODY.into(), body_schema(body, files, schemas).into());
         if !body.choice.is_empty() {
             properties.insert(body.choice.clone(), choice_schema(body));
         }
@@ -48,12 +41,12 @@ pub(crate) fn input_schema(
     }
     let mut root = JsonObject::new();
     root.insert("type".into(), "object".into());
-    root.insert("properties".into(), Value::Object(properties));
+    root.insert("properties".into(), properties.into());
     if !required.is_empty() {
-        root.insert("required".into(), Value::Array(required));
+        root.insert("required".into(), required.into());
     }
-    root.insert("additionalProperties".into(), Value::Bool(false));
-    let mut completed = schemas.complete(root, options, warnings);
+    root.insert("additionalProperties".into(), false.into());
+    let mut completed = schemas.complete(root, options);
     if let Some(body) = &operation.body {
         accept_nulls(&mut completed.schema, body);
         files.describe(&mut completed.schema, completed.names.as_ref(), body);
@@ -87,40 +80,25 @@ fn add_property(completed: &mut Completed, key: &str, property: Value) {
     }
 }
 
-fn parameter_schema(
-    parameter: &Parameter,
-    schemas: &mut Schemas<'_>,
-    warnings: &mut Vec<String>,
-) -> JsonObject {
-    let translated = parameter
-        .schema
-        .map(|span| schemas.translate_shared(span, warnings));
-    let mut schema = match translated {
+fn parameter_schema(parameter: &Parameter, schemas: &mut Schemas<'_>) -> JsonObject {
+    let mut schema = match parameter.schema.map(|span| schemas.translate_shared(span)) {
         Some(Value::Object(schema)) => schema,
-        _ => JsonObject::from_iter([("type".to_owned(), Value::from("string"))]),
+        _ => text_schema(),
     };
-    let kind = schema
-        .get("type")
-        .and_then(Value::as_str)
-        .map(|kind| format!(", {kind}"))
-        .unwrap_or_default();
-    let schema_says = schema.get("description").and_then(Value::as_str);
-    let mut text = descriptions::parameter_description(parameter, schema_says, &kind);
+    let said = description_of(&schema);
+    let mut text = descriptions::parameter_description(parameter, &schema);
     if parameter.slashes {
-        let said = text
-            .as_deref()
-            .or_else(|| schema.get("description").and_then(Value::as_str))
-            .unwrap_or_default();
+        let said = text.as_deref().or(said).unwrap_or_default();
         text = Some(format!(
             "{}. May hold slashes between path segments",
             said.trim_end_matches('.')
         ));
     }
     if let Some(text) = text {
-        schema.insert("description".into(), Value::String(text));
+        schema.insert("description".into(), text.into());
     }
     if parameter.deprecated {
-        schema.insert("deprecated".into(), Value::Bool(true));
+        schema.insert("deprecated".into(), true.into());
     }
     if parameter.allow_empty {
         accept_empty(&mut schema);
@@ -130,94 +108,68 @@ fn parameter_schema(
 
 /// Accepts the empty text in addition (OAS `allowEmptyValue`).
 fn accept_empty(schema: &mut JsonObject) {
-    let anything = ["type", "enum", "const", "$ref", "allOf", "anyOf", "not"]
-        .iter()
-        .all(|key| !schema.contains_key(*key));
-    let any_text = schema.get("type").and_then(Value::as_str) == Some("string")
-        && [
-            "enum",
-            "const",
-            "pattern",
-            "minLength",
-            "format",
-            "$ref",
-            "allOf",
-            "anyOf",
-            "not",
-        ]
-        .iter()
-        .all(|key| !schema.contains_key(*key));
-    if anything || any_text {
+    let takes_it = match schema.get("type") {
+        None => true,
+        Some(kind) => kind == "string" && !has_any(schema, "pattern minLength format"),
+    };
+    if takes_it && !has_any(schema, "enum const $ref allOf anyOf not") {
         return;
     }
     let mut outer = JsonObject::new();
     for annotation in ["description", "deprecated"] {
-        if let Some(said) = schema.remove(annotation) {
-            outer.insert(annotation.into(), said);
-        }
+        outer.extend(schema.remove_entry(annotation));
     }
-    outer.insert(
-        "anyOf".into(),
-        json!([std::mem::take(schema), { "type": "string", "maxLength": 0 }]),
-    );
+    let either = json!([std::mem::take(schema), { "type": "string", "maxLength": 0 }]);
+    outer.insert("anyOf".into(), either);
     *schema = outer;
 }
 
+/// The schema of any text.
+fn text_schema() -> JsonObject {
+    JsonObject::from_iter([("type".to_owned(), Value::from("string"))])
+}
+
+fn description_of(schema: &JsonObject) -> Option<&str> {
+    schema.get("description")?.as_str()
+}
+
 /// The body as any of its media types takes it.
-fn body_schema(
-    body: &RequestBody,
-    files: Files,
-    schemas: &mut Schemas<'_>,
-    warnings: &mut Vec<String>,
-) -> JsonObject {
-    let own = body
-        .description
-        .as_deref()
-        .map(clean)
-        .filter(|text| !text.is_empty());
+fn body_schema(body: &RequestBody, files: Files, schemas: &mut Schemas<'_>) -> JsonObject {
+    let own = body.description.as_deref().map(clean);
+    let own = own.filter(|text| !text.is_empty());
     if body.alternatives.is_empty() {
-        return media_type_schema(
-            &body.media_type,
-            (own, "The request body"),
-            files,
-            schemas,
-            warnings,
-        );
+        return media_type_schema(&body.media_type, (own, "The request body"), files, schemas);
     }
-    let branches: Vec<Value> = body
+    let branches = body
         .media_types()
         .map(|media_type| {
-            Value::Object(media_type_schema(
+            Value::from(media_type_schema(
                 media_type,
                 (None, "The body"),
                 files,
                 schemas,
-                warnings,
             ))
         })
         .collect();
-    let text = own.unwrap_or_else(|| "The request body".into());
+    let text = own.as_deref().unwrap_or("The request body");
     let text = format!("{}, by its `{}`", text.trim_end_matches('.'), body.choice);
+    let text = truncate(&text, MAX_DESCRIPTION_BYTES);
     JsonObject::from_iter([
-        ("anyOf".to_owned(), Value::Array(branches)),
-        (
-            "description".to_owned(),
-            Value::String(truncate(&text, MAX_DESCRIPTION_BYTES)),
-        ),
+        ("anyOf".to_owned(), branches),
+        ("description".to_owned(), text.into()),
     ])
 }
 
 /// The argument that says which media type the body is.
 fn choice_schema(body: &RequestBody) -> Value {
-    let names: Vec<&str> = body
+    let names: Vec<&String> = body
         .media_types()
-        .map(|media_type| media_type.name.as_str())
+        .map(|media_type| &media_type.name)
         .collect();
-    let list = body
-        .for_lists
-        .as_ref()
-        .map(|name| format!(", or {name} for an array"))
-        .unwrap_or_default();
+    let list = match &body.for_lists {
+        Some(name) => format!(", or {name} for an array"),
+        None => String::new(),
+    };
     json!({
         "type": "string",
         "enum": names,
@@ -230,13 +182,12 @@ fn media_type_schema(
     (own, otherwise): (Option<String>, &str),
     files: Files,
     schemas: &mut Schemas<'_>,
-    warnings: &mut Vec<String>,
 ) -> JsonObject {
     let translated = match &media_type.schema {
         BodySchema::Absent => None,
-        BodySchema::At(span) => Some(schemas.translate(*span, warnings)),
-        BodySchema::Items(item, whole) => Some(list_schema(*item, *whole, schemas, warnings)),
-        BodySchema::Fields(fields) => Some(form_schema(fields, schemas, warnings)),
+        BodySchema::At(span) => Some(schemas.translate(*span)),
+        BodySchema::Items(item, whole) => Some(list_schema(*item, *whole, schemas)),
+        BodySchema::Fields(fields) => Some(form_schema(fields, schemas)),
         BodySchema::FilesByName => Some(json!({
             "type": "object",
             "description": "Files, each under the name of its form field, such as `file`",
@@ -246,24 +197,15 @@ fn media_type_schema(
         })),
         BodySchema::JsonPatch(None) => Some(json_patch_schema()),
         BodySchema::JsonPatch(Some(otherwise)) => {
-            let otherwise = schemas.translate(*otherwise, warnings);
+            let otherwise = schemas.translate(*otherwise);
             Some(json!({ "anyOf": [json_patch_schema(), otherwise] }))
         }
     };
     let mut schema = match (media_type.kind, translated) {
         (MediaKind::Binary, _) => files.sent(media_type.base64).schema(),
         (MediaKind::Xml, Some(Value::Object(schema))) => xml_schema(schema),
-        (MediaKind::Text | MediaKind::Xml, translated) => {
-            let text = JsonObject::from_iter([("type".to_owned(), Value::from("string"))]);
-            match translated {
-                Some(Value::Object(schema))
-                    if schema.get("type") == Some(&Value::from("string")) =>
-                {
-                    schema
-                }
-                _ => text,
-            }
-        }
+        (MediaKind::Text, Some(Value::Object(schema))) if is_of_text(&schema) => schema,
+        (MediaKind::Text | MediaKind::Xml, _) => text_schema(),
         (_, Some(Value::Object(schema))) => schema,
         (MediaKind::Lines | MediaKind::Sequence, _) => JsonObject::from_iter([
             ("type".to_owned(), "array".into()),
@@ -271,40 +213,40 @@ fn media_type_schema(
         ]),
         _ => JsonObject::new(),
     };
-    let said = schema
-        .get("description")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    let mut text = own.or(said).unwrap_or_else(|| otherwise.into());
+    let said = own
+        .as_deref()
+        .or(description_of(&schema))
+        .unwrap_or(otherwise);
+    let mut text = said.to_owned();
     if media_type.kind != MediaKind::Json || otherwise != "The request body" {
-        text = format!("{} ({})", text.trim_end_matches('.'), media_type.name);
+        text = format!("{} ({})", said.trim_end_matches('.'), media_type.name);
     }
     schema.insert(
         "description".into(),
-        Value::String(truncate(&text, MAX_DESCRIPTION_BYTES)),
+        truncate(&text, MAX_DESCRIPTION_BYTES).into(),
     );
     schema
 }
 
 /// Returns the schema of an XML body: the value that is written as XML, or the text itself.
 fn xml_schema(mut schema: JsonObject) -> JsonObject {
-    if schema.is_empty() || schema.get("type") == Some(&Value::from("string")) {
+    if schema.is_empty() || is_of_text(&schema) {
         return schema;
     }
-    let said = schema
-        .remove("description")
-        .map(|said| ("description".to_owned(), said));
-    let text = json!({ "type": "string", "description": "The XML itself" });
-    let either = (
-        "anyOf".to_owned(),
-        Value::Array(vec![Value::Object(schema), text]),
-    );
-    said.into_iter().chain([either]).collect()
+    let said = schema.remove_entry("description");
+    let either = json!([schema, { "type": "string", "description": "The XML itself" }]);
+    said.into_iter()
+        .chain([("anyOf".to_owned(), either)])
+        .collect()
+}
+
+fn is_of_text(schema: &JsonObject) -> bool {
+    schema.get("type").is_some_and(|kind| kind == "string")
 }
 
 /// Returns the schema of a JSON Patch (RFC 6902): a list of operations, in spite of the document.
 fn json_patch_schema() -> Value {
-    json!({
+    let schema = r#"{
         "type": "array",
         "items": {
             "type": "object",
@@ -316,26 +258,19 @@ fn json_patch_schema() -> Value {
             },
             "required": ["op", "path"]
         }
-    })
+    }"#;
+    serde_json::from_str(schema).unwrap_or_default()
 }
 
 /// A list of which each item is described (3.2 `itemSchema`), and perhaps the whole as well.
-fn list_schema(
-    item: Span,
-    whole: Option<Span>,
-    schemas: &mut Schemas<'_>,
-    warnings: &mut Vec<String>,
-) -> Value {
-    let item = schemas.translate(item, warnings);
-    let mut schema = match whole.map(|whole| schemas.translate(whole, warnings)) {
+fn list_schema(item: Span, whole: Option<Span>, schemas: &mut Schemas<'_>) -> Value {
+    let item = schemas.translate(item);
+    let mut schema = match whole.map(|whole| schemas.translate(whole)) {
         Some(Value::Object(schema)) => schema,
         _ => JsonObject::new(),
     };
-    let described = schema
-        .get("items")
-        .and_then(Value::as_object)
-        .is_some_and(|items| !items.is_empty());
-    if !described && !schema.contains_key("$ref") {
+    let items = schema.get("items").and_then(Value::as_object);
+    if items.is_none_or(JsonObject::is_empty) && !schema.contains_key("$ref") {
         schema.insert("type".into(), "array".into());
         schema.insert("items".into(), item);
     }
@@ -343,21 +278,15 @@ fn list_schema(
 }
 
 /// The `formData` parameters of 2.0 as one object.
-fn form_schema(
-    fields: &[FormField],
-    schemas: &mut Schemas<'_>,
-    warnings: &mut Vec<String>,
-) -> Value {
-    let fields = fields
-        .iter()
-        .map(|field| {
-            let mut schema = schemas.translate(field.schema, warnings);
-            if let (true, Value::Object(schema)) = (field.allow_empty, &mut schema) {
-                accept_empty(schema);
-            }
-            (field.name.clone(), field.required, schema)
-        })
-        .collect();
+fn form_schema(fields: &[FormField], schemas: &mut Schemas<'_>) -> Value {
+    let field = |field: &FormField| {
+        let mut schema = schemas.translate(field.schema);
+        if let (true, Value::Object(schema)) = (field.allow_empty, &mut schema) {
+            accept_empty(schema);
+        }
+        (field.name.clone(), field.required, schema)
+    };
+    let fields = fields.iter().map(field).collect();
     schemas.form(fields)
 }
 
@@ -417,32 +346,27 @@ fn accept_null(member: &mut Value, referred: &mut Vec<String>) {
         return;
     }
     let said = schema.get("description").cloned();
-    let mut either = JsonObject::from_iter([(
-        "anyOf".to_owned(),
-        json!([std::mem::take(schema), { "type": "null" }]),
-    )]);
-    either.extend(said.map(|said| ("description".to_owned(), said)));
-    *schema = either;
+    let either = json!([std::mem::take(schema), { "type": "null" }]);
+    schema.insert("anyOf".into(), either);
+    schema.extend(said.map(|said| ("description".to_owned(), said)));
 }
 
 /// Returns true if the schema itself already takes null.
 fn takes_null(schema: &JsonObject) -> bool {
     let is_null = |kind: &Value| kind == "null";
-    let is_limited = ["$ref", "enum", "const", "allOf", "oneOf", "not"]
-        .iter()
-        .any(|key| schema.contains_key(*key));
+    let branches = schema.get("anyOf").and_then(Value::as_array);
     let type_takes_it = match schema.get("type") {
         None => true,
         Some(Value::Array(kinds)) => kinds.iter().any(is_null),
         Some(kind) => is_null(kind),
     };
-    let branches = schema.get("anyOf").and_then(Value::as_array);
-    let branches_take_it = branches.is_none_or(|branches| {
-        branches
-            .iter()
-            .any(|branch| branch.get("type").is_some_and(is_null))
-    });
-    !is_limited && type_takes_it && branches_take_it
+    type_takes_it
+        && branches.is_none_or(|branches| {
+            branches
+                .iter()
+                .any(|branch| branch.get("type").is_some_and(is_null))
+        })
+        && !has_any(schema, "$ref enum const allOf oneOf not")
 }
 
 #[cfg(test)]
@@ -464,7 +388,6 @@ mod tests {
                     inline_all: false,
                 },
                 Files::Inline,
-                &mut Vec::new(),
             )
             .schema,
         )

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::annotations::{Hint, Hints, Reason};
+use super::descriptions;
 use super::extension::{self, Authored};
 use super::overrides::Override;
 use super::selection::Pattern;
@@ -86,15 +87,56 @@ pub struct Layers {
 #[derive(Clone, Default)]
 pub(crate) struct Decision {
     /// The hints.
-    pub(crate) hints: Hints,
+    pub hints: Hints,
     /// All other settings. Most operations share an empty one.
-    pub(crate) said: Arc<Override>,
+    pub said: Arc<Override>,
     /// Hints of the words of the operation.
-    pub(crate) wording: Wording,
+    pub wording: Wording,
+}
+
+/// An operation that may become a tool: its names, and what was decided about it.
+pub(crate) struct Candidate {
+    pub operation: Box<Operation>,
+    /// The name that it has without a requested name, and without the prefix of all names.
+    pub own_name: String,
+    /// The name that it has if only the document requests one.
+    pub authored_name: String,
+    /// The name of the tool.
+    pub name: String,
+    pub title: String,
+    /// The rules of `access` that a caller must meet, by their places.
+    pub access: Vec<usize>,
+    pub decision: Decision,
+}
+
+impl Candidate {
+    /// An operation without names.
+    pub(crate) fn new(operation: Box<Operation>, decision: Decision) -> Self {
+        Self {
+            own_name: String::new(),
+            authored_name: String::new(),
+            name: String::new(),
+            title: descriptions::title(&operation),
+            access: Vec::new(),
+            operation,
+            decision,
+        }
+    }
+
+    /// The names by which patterns know it.
+    pub(crate) fn names(&self) -> [&str; 2] {
+        [&self.own_name, &self.name]
+    }
+
+    /// All names that it has or had.
+    pub(crate) fn all_names(&self) -> [&str; 3] {
+        [&self.own_name, &self.name, &self.authored_name]
+    }
 }
 
 impl<S> Rule<S> {
-    pub(crate) fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
+    /// Returns true if it matches the operation under its names.
+    pub(crate) fn matches<const N: usize>(&self, names: [&str; N], operation: &Operation) -> bool {
         let any = |group: &Vec<Pattern>| {
             group
                 .iter()
@@ -110,18 +152,20 @@ impl Layers {
         &self,
         policy: Policy,
         document: &Document,
-        operations: &[Box<Operation>],
+        candidates: &mut [Candidate],
         diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<Decision> {
+    ) {
         let root = if self.trust == HintTrust::Ignore {
             Vec::new()
         } else {
             extension::of_root(document, diagnostics)
         };
         let nothing = Arc::<Override>::default();
-        let decide = |operation: &Operation| {
+        for candidate in candidates {
+            let operation = &candidate.operation;
             let wording = Wording::of(operation);
-            let mut decision = Decision {
+            let decision = &mut candidate.decision;
+            *decision = Decision {
                 hints: Self::policy_hints(policy, wording, operation, document),
                 said: Arc::clone(&nothing),
                 wording,
@@ -129,45 +173,29 @@ impl Layers {
             if self.trust != HintTrust::Ignore {
                 let own = extension::of_operation(document, operation, diagnostics);
                 if !root.is_empty() || !own.is_empty() {
-                    self.take(
-                        &mut decision,
-                        root.iter().chain(&own),
-                        operation,
-                        diagnostics,
-                    );
+                    let authored = root.iter().chain(&own);
+                    self.take(decision, authored, operation, diagnostics);
                 }
             }
-            decision
-        };
-        operations.iter().map(Box::as_ref).map(decide).collect()
+        }
     }
 
-    /// Applies the rules of the operator. A rule knows an operation by its `own` name, and by the
-    /// name that the document has `given` it.
-    pub(crate) fn operate(
-        &self,
-        decisions: &mut [Decision],
-        own: &[String],
-        given: &[String],
-        operations: &[Box<Operation>],
-    ) {
-        for (((decision, own), given), operation) in
-            decisions.iter_mut().zip(own).zip(given).zip(operations)
-        {
-            let numbered = self
-                .rules
-                .iter()
-                .enumerate()
-                .map(|(index, rule)| (rule, Reason::Rule(index + 1)));
-            let all = numbered.chain(self.commands.iter().map(|rule| (rule, Reason::CommandLine)));
-            for (rule, reason) in all {
-                if rule.matches([own, given], operation) {
+    /// Applies the rules of the operator. A rule knows an operation by its own name, and by the
+    /// name that the document has given it.
+    pub(crate) fn operate(&self, candidates: &mut [Candidate]) {
+        let numbered = |(index, rule)| (rule, Reason::Rule(index + 1));
+        let numbered = || self.rules.iter().enumerate().map(numbered);
+        for candidate in candidates {
+            let commands = self.commands.iter().map(|rule| (rule, Reason::CommandLine));
+            for (rule, reason) in numbered().chain(commands) {
+                if rule.matches(candidate.names(), &candidate.operation) {
                     for (hint, value) in &rule.says.hints {
-                        decision.hints.set(*hint, *value, reason);
+                        candidate.decision.hints.set(*hint, *value, reason);
                     }
-                    Arc::make_mut(&mut decision.said).take(rule.says.clone());
+                    Arc::make_mut(&mut candidate.decision.said).take(rule.says.clone());
                 }
             }
+            let decision = &mut candidate.decision;
             decision.hints.settle();
             // They are in `decision.hints` now, each with its source.
             if !decision.said.hints.is_empty() {

@@ -27,13 +27,12 @@ pub(crate) mod wording;
 
 pub(crate) use self::annotations::Effect;
 pub use self::annotations::{Hint, Hints, Reason, ToolAnnotations};
-use self::candidate::{Candidate, Candidates, offer_pages, replacements};
-#[cfg(test)]
-pub(crate) use self::client_profile::ShownForm;
+use self::candidate::{Candidates, offer_pages, replacements};
 pub(crate) use self::client_profile::{ClientProfile, KnownClient};
 pub(crate) use self::descriptions::DescriptionDetail;
 pub(crate) use self::files::Files;
 use self::hint_review::Restriction;
+use self::layers::Candidate;
 pub use self::layers::Policy;
 pub(crate) use self::layers::{AccessRule, HintTrust, Layers, Rule};
 pub(crate) use self::names::NameOptions;
@@ -150,8 +149,7 @@ impl AnnotatedTools {
                     make_input(&tool.operation, options, &mut schemas, findings);
                 times.add(input.json.get().len());
                 parts.input = Some(input);
-                let remark = |warning| Diagnostic::warning(tool.operation.pointer.clone(), warning);
-                self.diagnostics.extend(warnings.into_iter().map(remark));
+                self.diagnostics.extend(tool.warnings(warnings));
             }
         }
         self.too_long = times.too_long;
@@ -165,10 +163,8 @@ impl AnnotatedTools {
 
     /// Returns the approximate length of the list in bytes.
     fn bytes(&self) -> usize {
-        self.tools
-            .iter()
-            .map(|(tool, parts)| tool.bytes(parts))
-            .sum()
+        let tools = self.tools.iter();
+        tools.map(|(tool, parts)| tool.bytes(parts)).sum()
     }
 
     /// Gives the tools their output schemas, if they are offered.
@@ -185,46 +181,32 @@ impl AnnotatedTools {
     }
 
     fn describe_replies(&mut self, document: &Document, options: &AnnotateOptions) {
-        let inputs = self.bytes();
-        let over = || {
-            Diagnostic::note(
-                "#",
-                format!(
-                    "the list of tools would take more than {} bytes with output schemas, so that none are offered; `output_schemas: lenient` insists on them",
-                    options.output_budget
-                ),
-            )
-        };
+        let budget = options.output_budget;
+        let is_over = |bytes: usize| options.output == OutputSchemas::Auto && bytes > budget;
+        let mut replies = ReplyDescriber::new(document);
         match options.output {
             OutputSchemas::Off => {}
-            OutputSchemas::Auto if inputs > options.output_budget => self.diagnostics.push(over()),
             OutputSchemas::Auto | OutputSchemas::Lenient => {
-                let mut replies = ReplyDescriber::new(document);
-                let outputs: Vec<_> = self
-                    .tools
-                    .iter()
-                    .map(|(tool, _)| {
-                        replies
-                            .lenient(&tool.operation)
-                            .map(|schema| to_json(&schema))
-                    })
-                    .collect();
-                let bytes: usize = outputs
-                    .iter()
-                    .flatten()
-                    .map(|schema| schema.get().len())
-                    .sum();
-                if options.output == OutputSchemas::Auto && inputs + bytes > options.output_budget {
-                    self.diagnostics.push(over());
-                    return;
+                let mut bytes = self.bytes();
+                if !is_over(bytes) {
+                    for (tool, parts) in &mut self.tools {
+                        let output = replies.lenient(&tool.operation);
+                        parts.output = output.map(|schema| to_json(&schema));
+                        bytes += parts.output.as_ref().map_or(0, |schema| schema.get().len());
+                    }
                 }
-                for ((_, parts), output) in self.tools.iter_mut().zip(outputs) {
-                    parts.output = output;
+                if is_over(bytes) {
+                    self.tools
+                        .iter_mut()
+                        .for_each(|(_, parts)| parts.output = None);
+                    let what = format!(
+                        "the list of tools would take more than {budget} bytes with output schemas, so that none are offered; `output_schemas: lenient` insists on them"
+                    );
+                    self.diagnostics.push(Diagnostic::note("#", what));
                 }
             }
             OutputSchemas::Strict => {
                 let mut schemas = Schemas::for_output(document);
-                let mut replies = ReplyDescriber::new(document);
                 // What an operation that takes long returns in the end may be something else than
                 // its first reply.
                 for (tool, parts) in self
@@ -232,23 +214,15 @@ impl AnnotatedTools {
                     .iter_mut()
                     .filter(|(tool, _)| !tool.operation.may_wait())
                 {
-                    let mut warnings = Vec::new();
                     // The schema of one page may limit the length of its list.
                     let output = if tool.operation.rules.max_pages > 0 {
                         replies.lenient(&tool.operation)
                     } else {
-                        strict(
-                            document,
-                            &tool.operation,
-                            &mut schemas,
-                            &options.schemas,
-                            &mut warnings,
-                        )
+                        strict(document, &tool.operation, &mut schemas, &options.schemas)
                     };
-                    self.diagnostics.extend(warnings.into_iter().map(|warning| {
-                        Diagnostic::warning(tool.operation.pointer.clone(), warning)
-                    }));
                     parts.output = output.map(|schema| to_json(&schema));
+                    self.diagnostics
+                        .extend(tool.warnings(schemas.take_warnings()));
                 }
             }
         }

@@ -3,14 +3,14 @@
 //!
 //! # Changing how names are made unique and short
 //!
-//! - `name_operations` and `shorten_name` in `annotate/names.rs`, for tools.
+//! - `names` and `shorten_name` in `annotate/names.rs`, for tools.
 //! - `shorten_with_hash` in `spec/argument_names.rs`, which it calls, also shortens the names of
 //!   arguments.
 
 use foldhash::{HashMap, HashSet};
 
 use super::annotations::Effect;
-use super::layers::Decision;
+use super::layers::Candidate;
 use super::wording::lexicon::names_removal;
 use super::wording::operation_id::function_name;
 use crate::spec::{Diagnostic, Operation, argument_names};
@@ -42,30 +42,16 @@ impl Default for NameOptions {
 /// characters replaced, else method and path. If two operations would share a name, compared
 /// without case, each is named by method and path; if that is not unique, or the name was
 /// requested, it gets a hash of both.
-pub(crate) fn names(operations: &[Box<Operation>], options: &NameOptions) -> Vec<String> {
-    name_operations(operations, |_| None, options)
-}
-
-/// [`names`], with the name that the document or the operator `wished` for the operation of that
-/// index.
-fn name_operations<'w>(
-    operations: &[Box<Operation>],
-    wished: impl Fn(usize) -> Option<&'w str>,
-    options: &NameOptions,
-) -> Vec<String> {
-    let mut functions = function_names(operations).into_iter();
-    let wish = |(index, operation)| {
-        let function = functions.next().flatten();
-        let wished = wished(index).map(legal).filter(|name| !name.is_empty());
-        let wish = wished.or(function).unwrap_or_else(|| wish(operation));
-        shorten_name(&options.prefix, wish, operation, options.max_bytes)
-    };
-    let wanted: Vec<String> = operations
-        .iter()
-        .map(Box::as_ref)
-        .enumerate()
-        .map(wish)
-        .collect();
+pub(crate) fn names(candidates: &[Candidate], options: &NameOptions) -> Vec<String> {
+    let wanted = function_names(candidates).into_iter().zip(candidates);
+    let wanted = wanted.map(|(function, candidate)| {
+        let wished = wished(candidate).map(legal).filter(|name| !name.is_empty());
+        let wish = wished
+            .or(function)
+            .unwrap_or_else(|| wish(&candidate.operation));
+        shorten_name(&wish, &candidate.operation, options)
+    });
+    let wanted: Vec<String> = wanted.collect();
     let keys: Vec<String> = wanted
         .iter()
         .map(|name| name.to_ascii_lowercase())
@@ -84,31 +70,24 @@ fn name_operations<'w>(
         return wanted;
     }
     let is_alone = |key: &String| count.get(key.as_str()) == Some(&1);
-    let by_path = |((index, operation), key): ((usize, &Operation), &String)| {
-        let is_named = !is_alone(key) && wished(index).is_none();
-        is_named.then(|| {
-            shorten_name(
-                &options.prefix,
-                path_name(operation),
-                operation,
-                options.max_bytes,
-            )
-        })
+    let by_path = |(candidate, key): (&Candidate, &String)| {
+        let is_named = !is_alone(key) && wished(candidate).is_none();
+        let operation = &candidate.operation;
+        is_named.then(|| shorten_name(&path_name(operation), operation, options))
     };
-    let numbered = operations.iter().map(Box::as_ref).enumerate();
-    let by_path: Vec<Option<String>> = numbered.zip(&keys).map(by_path).collect();
-    let keys_by_path: Vec<String> = by_path
+    let by_path: Vec<Option<String>> = candidates.iter().zip(&keys).map(by_path).collect();
+    let keys_by_path = by_path
         .iter()
         .flatten()
-        .map(|name| name.to_ascii_lowercase())
-        .collect();
+        .map(|name| name.to_ascii_lowercase());
+    let keys_by_path: Vec<String> = keys_by_path.collect();
     let count_by_path = count_names(keys_by_path.iter());
     let is_free = |name: &String| {
         let name = name.to_ascii_lowercase();
         count_by_path.get(name.as_str()) == Some(&1) && !count.contains_key(name.as_str())
     };
     let mut names = Vec::with_capacity(wanted.len());
-    for (((name, key), by_path), operation) in wanted.iter().zip(&keys).zip(by_path).zip(operations)
+    for (((name, key), by_path), candidate) in wanted.iter().zip(&keys).zip(by_path).zip(candidates)
     {
         let max_bytes = options.max_bytes.min(name.len() + 7);
         names.push(if is_alone(key) {
@@ -116,21 +95,18 @@ fn name_operations<'w>(
         } else if let Some(by_path) = by_path.filter(is_free) {
             by_path
         } else {
-            argument_names::shorten_with_hash(name, &operation.label(), max_bytes)
+            argument_names::shorten_with_hash(name, &candidate.operation.label(), max_bytes)
         });
     }
     // The names of the meta-tools are reserved. A name with a hash may still be the name of another
     // operation.
     let mut taken: HashSet<String> = reserved.iter().cloned().collect();
-    for (name, operation) in names.iter_mut().zip(operations) {
+    for (name, candidate) in names.iter_mut().zip(candidates) {
         let mut round = 0;
         while !taken.insert(name.to_ascii_lowercase()) {
             round += 1;
-            *name = argument_names::shorten_with_hash(
-                name,
-                &format!("{} {round}", operation.label()),
-                options.max_bytes,
-            );
+            let whole = format!("{} {round}", candidate.operation.label());
+            *name = argument_names::shorten_with_hash(name, &whole, options.max_bytes);
         }
     }
     names
@@ -145,15 +121,11 @@ pub(crate) fn nearest_name<'c, I: Iterator<Item = &'c str>>(
     /// Smallest similarity at which a name is suggested.
     const LEAST: f64 = 0.8;
     let near = text::nearest(name, candidates(), LEAST)?;
-    let removes = names_removal(name);
-    if names_removal(near) == removes {
+    let is_alike = |other: &&str| names_removal(other) == names_removal(name);
+    if is_alike(&near) {
         return Some(near);
     }
-    text::nearest(
-        name,
-        candidates().filter(|other| names_removal(other) == removes),
-        LEAST,
-    )
+    text::nearest(name, candidates().filter(is_alike), LEAST)
 }
 
 /// Returns true if a requested name has any character that a tool name may have.
@@ -163,64 +135,54 @@ pub(crate) fn is_sayable(wish: &str) -> bool {
 
 /// The name before it is shortened: from the operationId, else from method and path.
 fn wish(operation: &Operation) -> String {
-    let id = operation
-        .id
-        .as_deref()
-        .map(legal)
-        .filter(|name| !name.is_empty());
-    id.unwrap_or_else(|| path_name(operation))
+    let id = operation.id.as_deref().map(legal);
+    id.filter(|name| !name.is_empty())
+        .unwrap_or_else(|| path_name(operation))
 }
 
 /// The names of the functions whose operationIds consist of the function, the path and the method,
 /// as `FastAPI` makes them: `count_flows` for `count_flows_flows_count_post`. An operation has none
 /// if it would share that name with the operationId or the function of another.
-fn function_names(operations: &[Box<Operation>]) -> Vec<Option<String>> {
-    let function = |operation: &Operation| {
-        let name = legal(function_name(
-            operation.id.as_deref()?,
-            &operation.method,
-            &operation.path,
-        )?);
-        let is_reserved = MetaToolKind::ALL
-            .iter()
-            .any(|kind| kind.name().eq_ignore_ascii_case(&name));
+fn function_names(candidates: &[Candidate]) -> Vec<Option<String>> {
+    let function = |Candidate { operation, .. }: &Candidate| {
+        let id = operation.id.as_deref()?;
+        let name = legal(function_name(id, &operation.method, &operation.path)?);
+        let mut reserved = MetaToolKind::ALL.iter();
+        let is_reserved = reserved.any(|kind| kind.name().eq_ignore_ascii_case(&name));
         Some(name).filter(|name| !name.is_empty() && !is_reserved)
     };
-    let mut functions: Vec<Option<String>> = operations
-        .iter()
-        .map(|operation| function(operation))
-        .collect();
+    let mut functions: Vec<Option<String>> = candidates.iter().map(function).collect();
     if functions.iter().all(Option::is_none) {
         return functions;
     }
-    let names = functions
+    let wishes = candidates
         .iter()
-        .flatten()
-        .cloned()
-        .chain(operations.iter().map(|operation| wish(operation)));
+        .map(|candidate| wish(&candidate.operation));
+    let names = functions.iter().flatten().cloned().chain(wishes);
     let names: Vec<String> = names.map(|name| name.to_ascii_lowercase()).collect();
     let count = count_names(names.iter());
     for function in &mut functions {
-        let is_alone = |name: &String| count.get(name.to_ascii_lowercase().as_str()) == Some(&1);
-        *function = function.take().filter(is_alone);
+        *function = function
+            .take()
+            .filter(|name| count.get(name.to_ascii_lowercase().as_str()) == Some(&1));
     }
     functions
 }
 
-/// A note on the operations whose `names` have neither the path nor the method that their
+/// A note on the operations whose names have neither the path nor the method that their
 /// operationIds end with.
-pub(crate) fn function_names_note(
-    operations: &[Box<Operation>],
-    names: &[String],
-) -> Option<Diagnostic> {
-    let functions = function_names(operations);
-    let named = functions.iter().zip(operations).zip(names);
-    let mut named = named.filter(|((function, _), name)| {
-        function
-            .as_ref()
-            .is_some_and(|function| name.ends_with(function.as_str()))
+pub(crate) fn function_names_note(candidates: &[Candidate]) -> Option<Diagnostic> {
+    let named = function_names(candidates).into_iter().zip(candidates);
+    let mut named = named.filter(|(function, candidate)| {
+        let function = function.as_ref();
+        function.is_some_and(|function| candidate.name.ends_with(function.as_str()))
     });
-    let ((_, operation), name) = named.next()?;
+    let (
+        _,
+        Candidate {
+            operation, name, ..
+        },
+    ) = named.next()?;
     let message = format!(
         "{} without the path and the method that a framework added to the operationId: `{name}` for `{}`; `overrides` in the configuration file set other names",
         match named.count() + 1 {
@@ -254,77 +216,64 @@ fn count_names<'n>(names: impl Iterator<Item = &'n String>) -> HashMap<&'n str, 
 
 /// Runs of characters outside `[A-Za-z0-9_-]` become one underscore; none at the ends.
 fn legal(text: &str) -> String {
-    let words = text.split(|character: char| {
-        !(character.is_ascii_alphanumeric() || matches!(character, '_' | '-'))
-    });
-    words
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join("_")
-        .trim_matches(['_', '-'])
-        .to_owned()
+    let is_legal = |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
+    let words = text.split(|character| !is_legal(character));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("_").trim_matches(['_', '-']).to_owned()
 }
 
-fn shorten_name(prefix: &str, mut name: String, operation: &Operation, max_bytes: usize) -> String {
-    name.insert_str(0, prefix);
-    if name.len() <= max_bytes {
+fn shorten_name(name: &str, operation: &Operation, options: &NameOptions) -> String {
+    let name = options.prefix.clone() + name;
+    if name.len() <= options.max_bytes {
         name
     } else {
-        argument_names::shorten_with_hash(&name, &operation.label(), max_bytes)
+        argument_names::shorten_with_hash(&name, &operation.label(), options.max_bytes)
     }
 }
 
-/// The names without the prefix that all of them have.
-pub(crate) fn without_prefix(names: &[String], prefix: &str) -> Vec<String> {
-    let bare = |name: &String| name.strip_prefix(prefix).unwrap_or(name).to_owned();
-    names.iter().map(bare).collect()
+/// The name that the document or the operator asks for.
+fn wished(candidate: &Candidate) -> Option<&str> {
+    candidate.decision.said.name.as_deref()
 }
 
 /// Replaces the names by those that the document or the operator asked for. One without any
 /// character that a name may have is reported and ignored.
 pub(crate) fn apply_wished_names(
-    names: &mut Vec<String>,
-    operations: &[Box<Operation>],
-    decisions: &[Decision],
+    candidates: &mut [Candidate],
     options: &NameOptions,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    if decisions
-        .iter()
-        .all(|decision| decision.said.name.is_none())
-    {
-        return;
-    }
-    let wished = |index: usize| {
-        decisions
-            .get(index)
-            .and_then(|decision| decision.said.name.as_deref())
-    };
-    for (decision, operation) in decisions.iter().zip(operations) {
-        if let Some(name) = decision
-            .said
-            .name
-            .as_deref()
-            .filter(|name| !is_sayable(name))
-        {
-            let message = format!(
-                "the name `{name}` has no letter or digit that a tool name may have, and is ignored"
-            );
-            let diagnostic = Diagnostic::warning(operation.pointer.clone(), message);
-            if !diagnostics.contains(&diagnostic) {
-                diagnostics.push(diagnostic);
-            }
+    let mut is_wished = false;
+    for candidate in &*candidates {
+        let Some(name) = wished(candidate) else {
+            continue;
+        };
+        is_wished = true;
+        let message = format!(
+            "the name `{name}` has no letter or digit that a tool name may have, and is ignored"
+        );
+        let diagnostic = Diagnostic::warning(&candidate.operation.pointer, message);
+        if !is_sayable(name) && !diagnostics.contains(&diagnostic) {
+            diagnostics.push(diagnostic);
         }
     }
-    *names = name_operations(operations, wished, options);
+    if is_wished {
+        let names = names(candidates, options);
+        for (candidate, name) in candidates.iter_mut().zip(names) {
+            candidate.name = name;
+        }
+    }
 }
 
 /// A meta-tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum MetaToolKind {
     /// Finds operations.
+    #[strum(serialize = "search_operations")]
     Search,
     /// Describes the arguments of operations.
+    #[strum(serialize = "describe_operations")]
     Describe,
     /// Calls an operation that reads.
     CallRead,
@@ -333,6 +282,7 @@ pub(crate) enum MetaToolKind {
     /// Calls an operation that may change or remove what exists.
     CallDestructive,
     /// Goes on waiting for an operation.
+    #[strum(serialize = "wait_operation")]
     Wait,
 }
 
@@ -349,14 +299,7 @@ impl MetaToolKind {
 
     /// The name, without the prefix of the operator.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Search => "search_operations",
-            Self::Describe => "describe_operations",
-            Self::CallRead => "call_read",
-            Self::CallWrite => "call_write",
-            Self::CallDestructive => "call_destructive",
-            Self::Wait => "wait_operation",
-        }
+        self.into()
     }
 
     /// Returns the meta-tool that calls operations of a class.
@@ -371,9 +314,7 @@ impl MetaToolKind {
 
 /// Returns the meta-tool of a name without prefix.
 pub(crate) fn kind_of(name: &str) -> Option<MetaToolKind> {
-    MetaToolKind::ALL
-        .into_iter()
-        .find(|kind| kind.name() == name)
+    name.parse().ok()
 }
 
 #[cfg(test)]
@@ -403,7 +344,10 @@ mod tests {
             .collect();
         let text = serde_json::json!({"openapi": "3.1.0", "paths": paths}).to_string();
         let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
-        names(&operations, options)
+        let new =
+            |operation| Candidate::new(operation, crate::annotate::layers::Decision::default());
+        let candidates: Vec<Candidate> = operations.into_iter().map(new).collect();
+        names(&candidates, options)
     }
 
     #[test]

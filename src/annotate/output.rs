@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::json::{JsonObject, NOTES_KEY, RESULT_KEY};
 use crate::spec::node::Node;
-use crate::spec::operation::response::successes;
+use crate::spec::operation::response::{Media, successes};
 use crate::spec::schema::{SchemaOptions, Schemas};
 use crate::spec::{Document, MediaKind, Operation, Span};
 use crate::text::{clean, one_line, truncate};
@@ -64,17 +64,11 @@ pub(crate) struct ReplyDescriber<'d> {
 struct ScannedSchema<'d> {
     /// The type and the author's words.
     text: String,
-    properties: Vec<ScannedProperty<'d>>,
+    /// The properties of replies.
+    properties: Vec<(String, Node<'d>)>,
     items: Option<Node<'d>>,
     /// The branches of all compositions.
     branches: Vec<Node<'d>>,
-}
-
-/// A property of a reply.
-struct ScannedProperty<'d> {
-    name: String,
-    schema: Node<'d>,
-    is_write_only: bool,
 }
 
 impl<'d> ReplyDescriber<'d> {
@@ -88,30 +82,25 @@ impl<'d> ReplyDescriber<'d> {
 
     /// A schema that describes the JSON of an operation's successes and accepts any object.
     pub(crate) fn lenient(&mut self, operation: &Operation) -> Option<JsonObject> {
-        let responses = successes(self.document, operation);
-        let schema = responses
+        let schema = successes(self.document, operation)
             .iter()
             .flat_map(|response| &response.media)
             .find(|media| MediaKind::of(&media.name) == MediaKind::Json)?
             .schema?;
         self.room = MAX_SCHEMA_BYTES;
         let described = self.describe(schema, MAX_DEPTH);
-        let mut root = JsonObject::from_iter([("type".to_owned(), Value::from("object"))]);
-        match (
-            type_name(self.document, schema, 0).as_str(),
-            described.get("properties"),
-        ) {
-            ("object", Some(properties)) => {
-                root.insert("properties".into(), properties.clone());
-            }
+        let kind = type_name(self.document, schema, 0);
+        let properties = match (kind.as_str(), described.get("properties")) {
+            ("object", Some(properties)) => properties.clone(),
             // A schema that describes nothing would only be a constraint.
             ("object" | "", _) => return None,
             // A value that is not an object is wrapped.
-            _ => {
-                root.insert("properties".into(), json!({ RESULT_KEY: described }));
-            }
-        }
-        Some(root)
+            _ => json!({ RESULT_KEY: described }),
+        };
+        Some(JsonObject::from_iter([
+            ("type".to_owned(), "object".into()),
+            ("properties".to_owned(), properties),
+        ]))
     }
 
     /// Describes a value without a single assertion, and what is in it down to `depth` levels.
@@ -122,7 +111,7 @@ impl<'d> ReplyDescriber<'d> {
         };
         if !scanned.text.is_empty() {
             self.room = self.room.saturating_sub(scanned.text.len() + 18);
-            out.insert("description".into(), Value::String(scanned.text.clone()));
+            out.insert("description".into(), scanned.text.as_str().into());
         }
         let Some(depth) = depth.checked_sub(1).filter(|_| self.room > 0) else {
             return out;
@@ -130,10 +119,10 @@ impl<'d> ReplyDescriber<'d> {
         let mut properties = JsonObject::new();
         self.add_properties(&scanned, depth, &mut properties, 0);
         if !properties.is_empty() {
-            out.insert("properties".into(), Value::Object(properties));
+            out.insert("properties".into(), properties.into());
         }
         if let Some(items) = scanned.items {
-            out.insert("items".into(), Value::Object(self.describe(items, depth)));
+            out.insert("items".into(), self.describe(items, depth).into());
         }
         out
     }
@@ -147,17 +136,16 @@ impl<'d> ReplyDescriber<'d> {
         properties: &mut JsonObject,
         nesting: usize,
     ) {
-        for property in &schema.properties {
-            if property.is_write_only || properties.contains_key(&property.name) {
+        for (name, property) in &schema.properties {
+            if properties.contains_key(name) {
                 continue;
             }
-            let Some(room) = self.room.checked_sub(property.name.len() + 8) else {
+            let Some(room) = self.room.checked_sub(name.len() + 8) else {
                 self.room = 0;
                 return;
             };
             self.room = room;
-            let described = self.describe(property.schema, depth);
-            properties.insert(property.name.clone(), Value::Object(described));
+            properties.insert(name.clone(), self.describe(*property, depth).into());
         }
         if nesting >= MAX_DEPTH {
             return;
@@ -177,43 +165,37 @@ impl<'d> ReplyDescriber<'d> {
         }
         let object = target.object()?;
         let kind = type_name(self.document, target, 0);
-        let said = object
-            .text("description")
-            .or_else(|| object.text("title"))
-            .map(|text| one_line(&clean(&text)))
-            .unwrap_or_default();
+        let said = object.text("description").or_else(|| object.text("title"));
+        let said = one_line(&clean(&said.unwrap_or_default()));
         let said = truncate(&said, MAX_DESCRIPTION_BYTES);
-        let text = match (kind.is_empty(), said.is_empty()) {
-            (true, true) => String::new(),
-            (true, false) => said,
-            (false, true) => kind,
-            (false, false) => format!("{kind}: {said}"),
+        let between = if kind.is_empty() || said.is_empty() {
+            ""
+        } else {
+            ": "
         };
-        let properties = object.object("properties").unwrap_or_default();
-        let properties = properties.iter().map(|(name, schema)| ScannedProperty {
-            name: name.to_owned(),
-            schema,
-            is_write_only: self.is_write_only(schema),
-        });
+        let properties = object.object("properties");
+        let properties = properties
+            .iter()
+            .filter(|(_, schema)| !self.is_write_only(*schema));
         let combinators = ["allOf", "oneOf", "anyOf"].into_iter();
-        let branches =
-            combinators.flat_map(|combinator| object.array(combinator).unwrap_or_default());
         let scanned = Rc::new(ScannedSchema {
-            text,
-            properties: properties.collect(),
+            text: kind + between + &said,
+            properties: properties
+                .map(|(name, schema)| (name.to_owned(), schema))
+                .collect(),
             items: object
                 .get("items")
                 .filter(|items| items.text().starts_with('{')),
-            branches: branches.collect(),
+            branches: combinators.flat_map(|key| object.array(key)).collect(),
         });
         self.scanned.insert(target.span(), Rc::clone(&scanned));
         Some(scanned)
     }
 
     fn is_write_only(&self, schema: Node<'d>) -> bool {
-        let object = || self.document.resolve(schema).ok().and_then(Node::object);
+        let object = || self.document.object(schema);
         schema.text().contains("writeOnly")
-            && object().is_some_and(|schema| schema.boolean("writeOnly") == Some(true))
+            && object().is_some_and(|schema| schema.is_true("writeOnly"))
     }
 }
 
@@ -225,72 +207,58 @@ pub(crate) fn strict(
     operation: &Operation,
     schemas: &mut Schemas<'_>,
     options: &SchemaOptions,
-    warnings: &mut Vec<String>,
 ) -> Option<JsonObject> {
-    let responses = successes(document, operation);
-    let only_json = |media: &crate::spec::operation::response::Media<'_>| {
-        MediaKind::of(&media.name) == MediaKind::Json && media.schema.is_some()
-    };
-    if responses.is_empty()
-        || !responses
+    let mut whole = Vec::new();
+    for response in successes(document, operation) {
+        let is_json = |media: &Media<'_>| MediaKind::of(&media.name) == MediaKind::Json;
+        if !response
+            .media
             .iter()
-            .all(|response| !response.media.is_empty() && response.media.iter().all(only_json))
-    {
-        return None;
+            .all(|media| is_json(media) && media.schema.is_some())
+        {
+            return None;
+        }
+        whole.push(response.media.first()?.schema?.span());
     }
     let mut found: Vec<Value> = Vec::new();
-    for schema in responses
-        .iter()
-        .filter_map(|response| response.media.first()?.schema)
-    {
-        let translated = schemas.translate(schema.span(), warnings);
+    for span in whole {
+        let translated = schemas.translate(span);
         if !found.contains(&translated) {
             found.push(translated);
         }
     }
-    let one = if found.len() == 1 {
-        found.pop()?
-    } else {
-        json!({ "anyOf": found })
+    let one = match found.len() {
+        0 | 1 => found.pop()?,
+        _ => json!({ "anyOf": found }),
     };
     let notes = json!({"type": "array", "items": {"type": "string"}, "description": "Notes of the server about this result"});
     match json!({ "type": "object", "properties": { RESULT_KEY: one, NOTES_KEY: notes }, "required": [RESULT_KEY] })
     {
-        Value::Object(root) => {
-            let completed = schemas.complete(root, options, warnings);
-            warnings.extend(completed.fit.warning(options.budget));
-            Some(completed.schema)
-        }
+        Value::Object(root) => Some(schemas.complete(root, options).schema),
         _ => None,
     }
 }
 
 /// The one type that a schema allows; empty if there is none or more than one.
 fn type_name(document: &Document, schema: Node<'_>, nesting: usize) -> String {
-    let Some(object) = document.resolve(schema).ok().and_then(Node::object) else {
-        return String::new();
-    };
+    let object = document.object(schema).unwrap_or_default();
     let declared = object.get("type");
-    if let Some(kinds) = declared.and_then(Node::array) {
-        let kinds: Vec<String> = kinds
-            .into_iter()
-            .filter_map(|kind| Some(kind.string()?.into_owned()))
-            .filter(|kind| kind != "null")
-            .collect();
+    if let Some(mut kinds) = declared.and_then(Node::array).map(|_| object.types()) {
+        kinds.retain(|kind| kind != "null");
         return kinds.join(" or ");
     }
     if let Some(kind) = declared.and_then(Node::string) {
         return kind.into_owned();
     }
-    if object.get("properties").is_some() || object.get("additionalProperties").is_some() {
+    if object.has_any("properties additionalProperties") {
         return "object".into();
     }
-    if object.get("items").is_some() {
+    if object.has_any("items") {
         return "array".into();
     }
     if nesting < MAX_DEPTH {
         for combinator in ["allOf", "oneOf", "anyOf"] {
-            let branches = object.array(combinator).unwrap_or_default();
+            let branches = object.array(combinator);
             let mut kinds: Vec<String> = branches
                 .into_iter()
                 .map(|branch| type_name(document, branch, nesting + 1))
@@ -373,7 +341,6 @@ mod tests {
                 &operation,
                 &mut Schemas::for_output(&document),
                 &options,
-                &mut Vec::new(),
             )
             .unwrap(),
         );
@@ -392,7 +359,6 @@ mod tests {
                 &operation,
                 &mut Schemas::for_output(&document),
                 &options,
-                &mut Vec::new()
             )
             .is_none()
         );

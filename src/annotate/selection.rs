@@ -10,7 +10,8 @@ use super::annotations::Hints;
 use crate::spec::Operation;
 
 /// Field that a pattern is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum PatternField {
     /// Its tool name and its operationId.
     Operation,
@@ -77,8 +78,8 @@ pub(crate) enum LeftOut {
 #[derive(Debug, Clone)]
 pub(crate) struct TokenShare {
     /// Name of the token.
-    pub(crate) name: String,
-    pub(crate) selection: Selection,
+    pub name: String,
+    pub selection: Selection,
 }
 
 impl TokenShare {
@@ -91,11 +92,8 @@ impl TokenShare {
         operation: &Operation,
         hints: &Hints,
     ) -> bool {
-        self.selection.admits(
-            [tool, tool.strip_prefix(prefix).unwrap_or(tool)],
-            operation,
-            hints,
-        )
+        let names = [tool, tool.strip_prefix(prefix).unwrap_or(tool)];
+        self.selection.admits(names, operation, hints)
     }
 
     /// Describes a pattern of it that matches no tool.
@@ -126,20 +124,12 @@ impl Pattern {
             .strip_prefix('?')
             .map_or((text, false), |text| (text, true));
         let (field, glob) = match text.split_once(':') {
-            Some(("operation", glob)) => (PatternField::Operation, glob),
-            Some(("tag", glob)) => (PatternField::Tag, glob),
-            Some(("method", glob)) => (PatternField::Method, glob),
-            Some(("path", glob)) => (PatternField::Path, glob),
-            Some((field, _))
-                if field
-                    .chars()
-                    .all(|character| character.is_ascii_lowercase()) =>
-            {
-                let reason = format!("`{field}` is not one of operation, tag, method, path");
-                return Err(PatternError {
+            Some((field, glob)) if field.bytes().all(|byte| byte.is_ascii_lowercase()) => {
+                let unknown = |_| PatternError {
                     text: text.into(),
-                    reason,
-                });
+                    reason: format!("`{field}` is not one of operation, tag, method, path"),
+                };
+                (field.parse().map_err(unknown)?, glob)
             }
             _ => (PatternField::Operation, text),
         };
@@ -154,25 +144,24 @@ impl Pattern {
     /// # Errors
     /// An empty or broken glob.
     pub fn of(field: PatternField, glob: &str, text: &str) -> Result<Self, PatternError> {
+        let is_path = field == PatternField::Path;
+        let refused = |reason: String| PatternError {
+            text: text.into(),
+            reason,
+        };
         if glob.is_empty() {
-            return Err(PatternError {
-                text: text.into(),
-                reason: "it is empty".into(),
-            });
+            return Err(refused("it is empty".into()));
         }
-        let compile = |glob: &str| -> Result<GlobMatcher, PatternError> {
+        let compile = |glob: &str| {
             let compiled = GlobBuilder::new(glob)
-                .literal_separator(field == PatternField::Path)
+                .literal_separator(is_path)
                 .case_insensitive(field == PatternField::Method)
                 .build();
-            compiled
-                .map(|glob| glob.compile_matcher())
-                .map_err(|error| PatternError {
-                    text: text.into(),
-                    reason: error.kind().to_string(),
-                })
+            match compiled {
+                Ok(glob) => Ok(glob.compile_matcher()),
+                Err(error) => Err(refused(error.kind().to_string())),
+            }
         };
-        let is_path = field == PatternField::Path;
         let glob = if is_path {
             with_literal_variables(glob)
         } else {
@@ -206,31 +195,23 @@ impl Pattern {
 
     /// The glob as it is written.
     pub(crate) fn glob_text(&self) -> &str {
-        let prefixes = ["operation:", "tag:", "method:", "path:"];
-        let glob = prefixes
-            .iter()
-            .find_map(|prefix| self.text.strip_prefix(prefix));
+        let mut prefixes = ["operation:", "tag:", "method:", "path:"].into_iter();
+        let glob = prefixes.find_map(|prefix| self.text.strip_prefix(prefix));
         glob.unwrap_or(&self.text)
     }
 
     /// Returns true if the pattern matches the operation under one of its tool names.
-    pub(crate) fn matches(&self, names: [&str; 2], operation: &Operation) -> bool {
+    pub(crate) fn matches<const N: usize>(&self, names: [&str; N], operation: &Operation) -> bool {
         match self.field {
             PatternField::Operation => {
-                names.iter().any(|name| self.glob.is_match(name))
-                    || operation
-                        .id
-                        .as_deref()
-                        .is_some_and(|id| self.glob.is_match(id))
+                let mut names = names.into_iter().chain(operation.id.as_deref());
+                names.any(|name| self.glob.is_match(name))
             }
             PatternField::Tag => operation.tags.iter().any(|tag| self.glob.is_match(tag)),
             PatternField::Method => self.glob.is_match(operation.method.as_str()),
             PatternField::Path => {
-                self.glob.is_match(&operation.path)
-                    || self
-                        .folder
-                        .as_ref()
-                        .is_some_and(|folder| folder.is_match(&operation.path))
+                let mut globs = self.folder.iter().chain([&self.glob]);
+                globs.any(|glob| glob.is_match(&operation.path))
             }
         }
     }
@@ -332,30 +313,9 @@ impl Selection {
         if !self.include.is_empty() && !included.any(|pattern| pattern.matches(names, operation)) {
             return Some(LeftOut::NotIncluded);
         }
-        let excluded = self
-            .exclude
-            .iter()
-            .find(|pattern| pattern.matches(names, operation));
-        excluded.map(|pattern| LeftOut::Excluded(pattern.to_string()))
-    }
-
-    /// The patterns that match no operation, which is most likely a mistake.
-    #[must_use]
-    pub fn idle<'s>(
-        &'s self,
-        own: &[String],
-        given: &[String],
-        operations: &[Box<Operation>],
-    ) -> Vec<&'s Pattern> {
-        let matches = |pattern: &&Pattern| {
-            let mut all = own.iter().zip(given).zip(operations);
-            !all.any(|((own, given), operation)| pattern.matches([own, given], operation))
-        };
-        self.include
-            .iter()
-            .filter(|pattern| !pattern.is_optional)
-            .filter(matches)
-            .collect()
+        let mut excluding = self.exclude.iter();
+        let pattern = excluding.find(|pattern| pattern.matches(names, operation))?;
+        Some(LeftOut::Excluded(pattern.to_string()))
     }
 }
 

@@ -8,10 +8,9 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::annotations::{Hints, ToolAnnotations};
-use super::candidate::Candidate;
 use super::descriptions;
 use super::input::{input_schema, offer_filter, offer_pages};
-use super::layers::Decision;
+use super::layers::{Candidate, Decision};
 use super::options::{AnnotateOptions, ListExtent, MAX_LIST_BYTES};
 use super::output::OutputSchemas;
 use super::overrides::arguments::RuleFindings;
@@ -19,10 +18,10 @@ use super::overrides::ruled_schema::{rule_schema, unrequire_properties};
 use super::selection::Pattern;
 use super::wording::Wording;
 use crate::json::JsonObject;
-use crate::spec::Operation;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
 use crate::spec::schema::{Completed, NewNames, SchemaOptions, Schemas};
+use crate::spec::{Diagnostic, Operation};
 use crate::text;
 
 /// A tool without what is long: description and schemas.
@@ -134,6 +133,13 @@ impl Tool {
     #[must_use]
     pub fn annotations(&self) -> Option<ToolAnnotations> {
         self.hints.to_annotations(self.annotations_title.clone())
+    }
+
+    /// Warnings about its operation.
+    pub(crate) fn warnings(&self, texts: Vec<String>) -> impl Iterator<Item = Diagnostic> {
+        texts
+            .into_iter()
+            .map(|text| Diagnostic::warning(&self.operation.pointer, text))
     }
 
     /// Its names in patterns: with and without the prefix of its API.
@@ -259,7 +265,7 @@ pub(super) struct InputTimes<'o> {
     /// Number of bytes of all tools so far.
     bytes: usize,
     /// Least number of bytes of the list, once it is known to be too long.
-    pub(super) too_long: Option<usize>,
+    pub too_long: Option<usize>,
 }
 
 impl<'o> InputTimes<'o> {
@@ -267,7 +273,7 @@ impl<'o> InputTimes<'o> {
     pub(super) fn new(options: &'o AnnotateOptions, bytes: usize) -> Self {
         let pins = match &options.extent {
             ListExtent::Pinned(pins) => Some(pins.as_slice()),
-            ListExtent::All | ListExtent::AllOrPinned(_) => None,
+            _ => None,
         };
         let mut times = Self {
             options,
@@ -313,10 +319,9 @@ pub(crate) fn make_input(
     schemas: &mut Schemas<'_>,
     findings: &mut RuleFindings,
 ) -> (InputSchema, Vec<String>) {
-    let mut warnings = Vec::new();
     let limits = &options.schemas;
-    let mut completed = complete_input(operation, options, schemas, limits, &mut warnings);
-    warnings.extend(completed.fit.warning(limits.budget));
+    let mut completed = complete_input(operation, options, schemas, limits);
+    let warnings = schemas.take_warnings();
     let (mut unruled, mut ruled_properties) = (None, Vec::new());
     let json = if has_rules(operation) {
         let mut ruled = rule_schema(operation, &completed);
@@ -326,7 +331,8 @@ pub(crate) fn make_input(
                 budget: WHOLE_SCHEMA_BYTES,
                 ..limits.clone()
             };
-            completed = complete_input(operation, options, schemas, &whole, &mut Vec::new());
+            completed = complete_input(operation, options, schemas, &whole);
+            schemas.take_warnings();
             ruled = rule_schema(operation, &completed);
         }
         findings.note_properties(&ruled);
@@ -356,9 +362,8 @@ fn complete_input(
     options: &AnnotateOptions,
     schemas: &mut Schemas<'_>,
     limits: &SchemaOptions,
-    warnings: &mut Vec<String>,
 ) -> Completed {
-    let mut completed = input_schema(operation, schemas, limits, options.files, warnings);
+    let mut completed = input_schema(operation, schemas, limits, options.files);
     if options.filter {
         offer_filter(&mut completed, operation);
     }

@@ -17,7 +17,7 @@ use crate::proxy::{
 };
 use crate::results::render::OutputContract;
 use crate::spec::Operation;
-use crate::spec::operation::server::ServerError;
+use crate::spec::operation::server_template::ServerError;
 use crate::spec::schema::NewNames;
 
 /// Number of tools whose texts are kept if they are made on use, and of bytes that their JSON may

@@ -164,7 +164,7 @@ impl Api {
     /// Returns the hash of all files of the document.
     pub(crate) fn document_digest(&self) -> &[u8] {
         self.document_digest.get_or_init(|| {
-            let files = self.proxy.document.files().iter();
+            let files = self.proxy.document.files.iter();
             let mut digest = Sha256::new();
             files.for_each(|file| digest.update(Sha256::digest(file.root().text())));
             digest.finalize().into()

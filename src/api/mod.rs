@@ -49,7 +49,7 @@ use crate::results::filter::Sandbox;
 use crate::search::SearchIndex;
 use crate::spec::operation::rules::{AccessDemand, ValueSource};
 use crate::spec::operation::security;
-use crate::spec::operation::server::ServerError;
+use crate::spec::operation::server_template::ServerError;
 use crate::spec::{Diagnostic, Document, Operation, Severity, operations};
 
 /// Reason for which a document does not become an API.

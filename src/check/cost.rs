@@ -1,7 +1,7 @@
 //! The cost of a list of tools: a client loads all of it into the context of a model.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
@@ -9,8 +9,8 @@ use crate::annotate::descriptions::returns;
 use crate::annotate::output::ReplyDescriber;
 use crate::annotate::selection::literal;
 use crate::annotate::{ClientProfile, KnownClient};
-use crate::api::Api;
-use crate::text::{TYPICAL_BYTES_PER_TOKEN, counted, one_line};
+use crate::api::{Api, BoundTool};
+use crate::text::{TYPICAL_BYTES_PER_TOKEN, one_line};
 
 /// A longer list is worth a warning for any client.
 const MAX_LIST_TOKENS: usize = 20_000;
@@ -54,20 +54,15 @@ pub(crate) fn list_tokens(api: &Api) -> usize {
 
 /// Warns about a list with too many tools or tokens for a client, in sentences.
 pub(crate) fn list_warnings(tools: usize, tokens: usize, profile: &ClientProfile) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if let Some(most) = profile.max_tools.filter(|most| tools > *most) {
-        warnings.push(format!(
-            "{} takes at most {most} tools, and these are {tools}; offer all of them behind a few tools with --tools search, or choose some with --tool-include",
-            profile.name
-        ));
-    }
-    if tokens > MAX_LIST_TOKENS {
-        warnings.push(format!(
-            "the list of tools takes about {tokens} tokens of a model's context, which is a lot for {}; offer all of them behind a few tools with --tools search (--tools auto decides by the length of the list), or choose some with --tool-include, as `openapi-mcp check` lists them by tag",
-            profile.name
-        ));
-    }
-    warnings
+    let client = profile.name;
+    let most = profile.max_tools.filter(|most| tools > *most);
+    let too_many = most.map(|most| format!(
+        "{client} takes at most {most} tools, and these are {tools}; offer all of them behind a few tools with --tools search, or choose some with --tool-include"
+    ));
+    let too_long = (tokens > MAX_LIST_TOKENS).then(|| format!(
+        "the list of tools takes about {tokens} tokens of a model's context, which is a lot for {client}; offer all of them behind a few tools with --tools search (--tools auto decides by the length of the list), or choose some with --tool-include, as `openapi-mcp check` lists them by tag"
+    ));
+    too_many.into_iter().chain(too_long).collect()
 }
 
 /// Effect of the list on a client, and the setting that helps.
@@ -86,19 +81,11 @@ pub(crate) struct ClientCost {
 
 /// Returns the effect on each client of a list that is long for any of them; none for a short one.
 pub(crate) fn client_costs(tools: usize, tokens: usize) -> Vec<ClientCost> {
+    let searches = "--tools all (it searches among listed tools itself)";
     let clients = [
-        (
-            KnownClient::Claude,
-            "--tools all (it searches among listed tools itself)",
-        ),
-        (
-            KnownClient::ClaudeDesktop,
-            "--tools all (it searches among listed tools itself)",
-        ),
-        (
-            KnownClient::Codex,
-            "--tools all (it searches among listed tools itself)",
-        ),
+        (KnownClient::Claude, searches),
+        (KnownClient::ClaudeDesktop, searches),
+        (KnownClient::Codex, searches),
         (
             KnownClient::Openai,
             "--tools all in ChatGPT, which searches itself; else --client openai",
@@ -122,18 +109,9 @@ pub(crate) fn client_costs(tools: usize, tokens: usize) -> Vec<ClientCost> {
     if is_short { Vec::new() } else { costs }
 }
 
-/// The same in words, for people.
-pub(crate) fn client_cost_text(cost: &ClientCost) -> String {
-    let takes = match cost.max_tools.filter(|_| !cost.takes_all) {
-        Some(most) => format!("takes {most} of these tools; "),
-        None => String::new(),
-    };
-    format!("{}: {takes}{}", cost.client, cost.setting)
-}
-
 /// The largest tools, the largest first.
 pub(crate) fn largest_tools(api: &Api) -> Vec<ToolCost> {
-    let cost = |offered: &crate::api::BoundTool| ToolCost {
+    let cost = |offered: &BoundTool| ToolCost {
         tool: offered.name.to_string(),
         bytes: offered.json().len(),
     };
@@ -147,17 +125,11 @@ pub(crate) fn largest_tools(api: &Api) -> Vec<ToolCost> {
 pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
     let mut costs: HashMap<Option<&str>, (usize, usize)> = HashMap::new();
     for offered in api.tools() {
-        let mut tags: Vec<Option<&str>> = offered
-            .operation
-            .tags
-            .iter()
-            .map(|tag| Some(tag.as_str()))
-            .collect();
+        let tags = offered.operation.tags.iter();
+        let mut tags: BTreeSet<Option<&str>> = tags.map(|tag| Some(tag.as_str())).collect();
         if tags.is_empty() {
-            tags.push(None);
+            tags.insert(None);
         }
-        tags.sort_unstable();
-        tags.dedup();
         for tag in tags {
             let (tools, bytes) = costs.entry(tag).or_default();
             *tools += 1;
@@ -175,24 +147,12 @@ pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
     by_tag
 }
 
-/// The cost of a tag in words, for people: `12 tools, about 3400 tokens`.
-pub(crate) fn tag_cost_text(cost: &TagCost) -> String {
-    format!(
-        "{}, about {}",
-        counted(cost.tools, "tool"),
-        counted(cost.tokens, "token")
-    )
-}
-
 /// Returns the approximate number of tokens that `describe: brief` adds to the list.
 pub(crate) fn brief_tokens(api: &Api) -> usize {
     let document = api.document();
     let mut replies = ReplyDescriber::new(document);
-    let added: usize = api
-        .tools()
-        .iter()
-        .filter_map(|offered| returns(document, &offered.operation, &mut replies))
-        .map(|line| line.len())
-        .sum();
+    let tools = api.tools().iter();
+    let lines = tools.filter_map(|tool| returns(document, &tool.operation, &mut replies));
+    let added: usize = lines.map(|line| line.len()).sum();
     added.div_ceil(TYPICAL_BYTES_PER_TOKEN)
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::annotate::Hint;
-use crate::api::Api;
+use crate::api::{Api, BoundTool};
 use crate::text::one_line;
 
 /// Impact of a change on clients.
@@ -47,76 +47,54 @@ pub(crate) struct ToolFacts {
 
 /// The facts of all tools of an API.
 pub(crate) fn facts_of(api: &Api) -> Vec<ToolFacts> {
-    let facts = |offered: &crate::api::BoundTool| {
-        let whole: Value = serde_json::from_str(offered.text()).unwrap_or_default();
+    let facts = |offered: &BoundTool| {
+        let mut whole: Value = serde_json::from_str(offered.text()).unwrap_or_default();
+        let mut member = |name| whole.get_mut(name).map(Value::take).unwrap_or_default();
         ToolFacts {
             name: offered.name.to_string(),
             operation: offered.operation.label(),
             hints: Hint::ALL.map(|hint| offered.hints.effective(hint)),
-            input: whole.get("inputSchema").cloned().unwrap_or_default(),
-            description: whole.get("description").cloned().unwrap_or_default(),
+            input: member("inputSchema"),
+            description: member("description"),
         }
     };
     api.tools().iter().map(facts).collect()
 }
 
 /// All changes, what breaks first.
-pub(crate) fn compare(old: &[ToolFacts], new: &[ToolFacts]) -> Vec<ToolChange> {
+pub(crate) fn compare<'t>(old: &'t [ToolFacts], new: &'t [ToolFacts]) -> Vec<ToolChange> {
     let mut changes = Vec::new();
-    let by_operation = |tools: &[ToolFacts], wanted: &ToolFacts| {
-        tools
-            .iter()
-            .find(|tool| tool.operation == wanted.operation)
-            .cloned()
+    let by_name = |tools: &'t [ToolFacts], wanted: &ToolFacts| {
+        tools.iter().find(|tool| tool.name == wanted.name)
     };
-    let by_name = |tools: &[ToolFacts], wanted: &ToolFacts| {
-        tools.iter().find(|tool| tool.name == wanted.name).cloned()
+    let by_operation = |tools: &'t [ToolFacts], wanted: &ToolFacts| {
+        tools.iter().find(|tool| tool.operation == wanted.operation)
     };
     for before in old {
-        match (by_name(new, before), by_operation(new, before)) {
-            (Some(after), _) => {
-                if after.operation != before.operation {
-                    let moved = format!(
-                        "calls {} instead of {}",
-                        one_line(&after.operation),
-                        one_line(&before.operation)
-                    );
-                    push(&mut changes, Impact::Risk, &after.name, moved);
-                }
-                compare_tool(before, &after, &mut changes);
-            }
-            (None, Some(after)) => {
-                push(
-                    &mut changes,
-                    Impact::Breaking,
-                    &after.name,
-                    format!("was called {}", before.name),
-                );
-                compare_tool(before, &after, &mut changes);
-            }
-            (None, None) => push(
-                &mut changes,
-                Impact::Breaking,
-                &before.name,
-                format!("is gone ({})", one_line(&before.operation)),
-            ),
+        let named = by_name(new, before);
+        let Some(after) = named.or_else(|| by_operation(new, before)) else {
+            let gone = format!("is gone ({})", one_line(&before.operation));
+            changes.push(before.change(Impact::Breaking, gone));
+            continue;
+        };
+        if named.is_none() {
+            let renamed = format!("was called {}", before.name);
+            changes.push(after.change(Impact::Breaking, renamed));
+        } else if after.operation != before.operation {
+            let [to, from] = [after, before].map(|facts| one_line(&facts.operation));
+            changes.push(after.change(Impact::Risk, format!("calls {to} instead of {from}")));
         }
+        let compared = compare_tool(before, after).into_iter();
+        changes.extend(compared.map(|(impact, change)| after.change(impact, change)));
     }
     for after in new {
         if by_name(old, after).is_none() && by_operation(old, after).is_none() {
-            let [read_only, ..] = after.hints;
-            let impact = if read_only {
-                Impact::Compatible
-            } else {
-                Impact::Risk
+            let (impact, kind) = match after.hints {
+                [true, ..] => (Impact::Compatible, "read-only"),
+                _ => (Impact::Risk, "it writes"),
             };
-            let kind = if read_only { "read-only" } else { "it writes" };
-            push(
-                &mut changes,
-                impact,
-                &after.name,
-                format!("is new ({}; {kind})", one_line(&after.operation)),
-            );
+            let added = format!("is new ({}; {kind})", one_line(&after.operation));
+            changes.push(after.change(impact, added));
         }
     }
     changes.sort();
@@ -124,67 +102,53 @@ pub(crate) fn compare(old: &[ToolFacts], new: &[ToolFacts]) -> Vec<ToolChange> {
     changes
 }
 
-fn push(changes: &mut Vec<ToolChange>, impact: Impact, tool: &str, change: String) {
-    changes.push(ToolChange {
-        impact,
-        tool: tool.to_owned(),
-        change,
-    });
-}
-
-fn compare_tool(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolChange>) {
-    compare_hints(before, after, changes);
-    compare_input(before, after, changes);
-    if before.description != after.description {
-        push(
-            changes,
-            Impact::Compatible,
-            &after.name,
-            "its description changed".into(),
-        );
-    }
-}
-
-fn compare_input(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolChange>) {
-    if before.input == after.input {
-        return;
-    }
-    let narrowed = narrowed_arguments(&before.input, &after.input);
-    if narrowed.is_empty() {
-        push(
-            changes,
-            Impact::Compatible,
-            &after.name,
-            "its arguments changed in other ways".into(),
-        );
-    }
-    for change in narrowed {
-        push(changes, Impact::Breaking, &after.name, change);
+impl ToolFacts {
+    fn change(&self, impact: Impact, change: String) -> ToolChange {
+        let tool = self.name.clone();
+        ToolChange {
+            impact,
+            tool,
+            change,
+        }
     }
 }
 
 /// Clients have lists of tools that run without a question: a hint that became more careful takes a
 /// tool off such a list.
-fn compare_hints(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolChange>) {
+fn compare_tool(before: &ToolFacts, after: &ToolFacts) -> Vec<(Impact, String)> {
+    let mut changes = Vec::new();
     for ((was, is), hint) in before.hints.into_iter().zip(after.hints).zip(Hint::ALL) {
         if was == is {
             continue;
         }
         let said = format!("{} is {is} now", hint.word());
         if is == hint.default_value() {
-            push(changes, Impact::Breaking, &after.name, said.clone());
+            changes.push((Impact::Breaking, said));
             if hint == Hint::ReadOnly {
-                push(changes, Impact::Risk, &after.name, "it writes now".into());
+                changes.push((Impact::Risk, "it writes now".into()));
             }
         } else {
-            push(
-                changes,
-                Impact::Risk,
-                &after.name,
-                format!("{said}, which is less careful"),
-            );
+            changes.push((Impact::Risk, format!("{said}, which is less careful")));
         }
     }
+    if before.input != after.input {
+        let narrowed = narrowed_arguments(&before.input, &after.input);
+        if narrowed.is_empty() {
+            changes.push((
+                Impact::Compatible,
+                "its arguments changed in other ways".into(),
+            ));
+        }
+        changes.extend(
+            narrowed
+                .into_iter()
+                .map(|change| (Impact::Breaking, change)),
+        );
+    }
+    if before.description != after.description {
+        changes.push((Impact::Compatible, "its description changed".into()));
+    }
+    changes
 }
 
 /// Schemas that are nested more deeply are not compared.
@@ -199,7 +163,7 @@ struct SchemaComparison<'s> {
 }
 
 /// Describes values that are no longer accepted.
-pub(super) fn narrowed_arguments(old: &Value, new: &Value) -> Vec<String> {
+fn narrowed_arguments(old: &Value, new: &Value) -> Vec<String> {
     let mut comparison = SchemaComparison {
         roots: (old, new),
         compared: BTreeSet::new(),
@@ -224,21 +188,16 @@ impl<'s> SchemaComparison<'s> {
             })
         };
         if types_of(old).is_some_and(|before| !before.iter().all(is_accepted)) {
-            self.narrowed
-                .push(format!("`{}` takes fewer types", one_line(path)));
+            self.note(path, "takes fewer types");
         }
         let is_listed = |after: &[Value]| {
             values_of(old).is_some_and(|before| before.iter().all(|value| after.contains(value)))
         };
         if values_of(new).is_some_and(|after| !is_listed(after)) {
-            self.narrowed
-                .push(format!("`{}` takes fewer values", one_line(path)));
+            self.note(path, "takes fewer values");
         }
         for name in required_of(new).difference(&required_of(old)) {
-            self.narrowed.push(format!(
-                "`{}` is required now",
-                one_line(&inside(path, name))
-            ));
+            self.note(&inside(path, name), "is required now");
         }
         let members = |schema: &'s Value| schema.get("properties").and_then(Value::as_object);
         for (name, before) in members(old).into_iter().flatten() {
@@ -247,9 +206,7 @@ impl<'s> SchemaComparison<'s> {
                 Some(after) => self.compare(before, after, &inner, depth + 1),
                 // Arguments that the tool does not name are refused; other objects without
                 // properties take any.
-                None if path.is_empty() || members(new).is_some() => self
-                    .narrowed
-                    .push(format!("`{}` is gone", one_line(&inner))),
+                None if path.is_empty() || members(new).is_some() => self.note(&inner, "is gone"),
                 None => {}
             }
         }
@@ -257,11 +214,14 @@ impl<'s> SchemaComparison<'s> {
             self.compare(before, after, &inside(path, "[]"), depth + 1);
         }
         let branches = |schema: &'s Value| schema.get("allOf").and_then(Value::as_array);
-        if let (Some(before), Some(after)) = (branches(old), branches(new)) {
-            for (before, after) in before.iter().zip(after) {
-                self.compare(before, after, path, depth + 1);
-            }
+        let (before, after) = (branches(old).into_iter(), branches(new).into_iter());
+        for (before, after) in before.flatten().zip(after.flatten()) {
+            self.compare(before, after, path, depth + 1);
         }
+    }
+
+    fn note(&mut self, path: &str, what: &str) {
+        self.narrowed.push(format!("`{}` {what}", one_line(path)));
     }
 }
 
@@ -282,12 +242,12 @@ fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
 
 /// The properties that a schema requires.
 fn required_of(schema: &Value) -> BTreeSet<&str> {
-    let names = schema
-        .get("required")
-        .and_then(Value::as_array)
+    let names = schema.get("required").and_then(Value::as_array);
+    names
         .into_iter()
-        .flatten();
-    names.filter_map(Value::as_str).collect()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 /// The types that a schema names; `None` if it takes any.

@@ -60,8 +60,10 @@ fn version_of_key(key: &str, kind: ObjectKind) -> Option<&'static str> {
         (Version::V3_1, "OpenAPI 3"),
         (Version::V3_2, "OpenAPI 3.2"),
     ];
-    let has_key = |(version, _): &(Version, &str)| kind.has_key(key, *version);
-    versions.into_iter().find(has_key).map(|(_, name)| name)
+    versions
+        .into_iter()
+        .find(|(version, _)| kind.has_key(key, *version))
+        .map(|(_, name)| name)
 }
 
 /// The known key that differs from `key` only in case and separators, or in one letter in four.
@@ -122,13 +124,13 @@ pub(super) struct DanglingReferences<'d> {
     /// The references that were looked up, if the same text means the same everywhere: no schema
     /// has a base of its own.
     looked_up: Option<HashSet<String>>,
-    pub(super) found: Vec<Diagnostic>,
+    pub found: Vec<Diagnostic>,
 }
 
 impl<'d> DanglingReferences<'d> {
     pub(super) fn new(document: &'d Document, others: &'d [Diagnostic]) -> Self {
         let has_ids = document
-            .files()
+            .files
             .iter()
             .any(|file| file.text().contains("\"$id\""));
         Self {

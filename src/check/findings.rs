@@ -36,6 +36,9 @@ pub(crate) struct Finding {
     /// The column, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
+    /// Its place, if that is known before the line is.
+    #[serde(skip)]
+    span: Option<Span>,
     /// True if an operation is more dangerous by its name than by its served hints.
     #[serde(skip)]
     pub is_understated: bool,
@@ -45,6 +48,23 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
+    /// A finding whose line and column are still to be looked up.
+    fn new(rule: &'static str, diagnostic: Diagnostic) -> Self {
+        Self {
+            level: diagnostic.severity,
+            rule,
+            message: diagnostic.message,
+            suggestion: None,
+            pointer: diagnostic.pointer,
+            file: None,
+            line: None,
+            column: None,
+            span: diagnostic.span,
+            is_understated: false,
+            word: None,
+        }
+    }
+
     /// The message with what to do about it, for formats that have no other place for that.
     pub(crate) fn whole_message(&self) -> String {
         match &self.suggestion {
@@ -57,37 +77,13 @@ impl Finding {
     }
 }
 
-/// A finding whose line and column are still to be looked up.
-pub(super) struct UnplacedFinding {
-    rule: &'static str,
-    diagnostic: Diagnostic,
-    suggestion: Option<String>,
-    is_understated: bool,
-    word: Option<&'static str>,
-}
-
-impl UnplacedFinding {
-    fn new(rule: &'static str, diagnostic: Diagnostic) -> Self {
-        Self {
-            rule,
-            diagnostic,
-            suggestion: None,
-            is_understated: false,
-            word: None,
-        }
-    }
-}
-
 /// Returns findings about the document: values that were read differently from how they are
 /// written, repeated and misspelled keys, and references without a target.
-pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Vec<UnplacedFinding> {
-    let (mut twice, mut misspelled, mut dangling) = (
-        Vec::new(),
-        Vec::new(),
-        DanglingReferences::new(document, diagnostics),
-    );
+pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Vec<Finding> {
+    let (mut twice, mut misspelled) = (Vec::new(), Vec::new());
+    let mut dangling = DanglingReferences::new(document, diagnostics);
     let version = document.version();
-    for (number, file) in document.files().iter().enumerate() {
+    for (number, file) in document.files.iter().enumerate() {
         let root = (number == 0).then_some(ObjectKind::ROOT);
         each_object(file.root(), root, version, |object| {
             add_duplicate_keys(object, &mut twice);
@@ -95,17 +91,15 @@ pub(super) fn of_document(document: &Document, diagnostics: &[Diagnostic]) -> Ve
             dangling.add(object);
         });
     }
-    let found = [twice, misspelled, dangling.found];
-    let all = diagnostics
-        .iter()
-        .cloned()
-        .chain(found.into_iter().flatten());
-    all.map(|diagnostic| UnplacedFinding::new("document", diagnostic))
+    [diagnostics.to_vec(), twice, misspelled, dangling.found]
+        .into_iter()
+        .flatten()
+        .map(|diagnostic| Finding::new("document", diagnostic))
         .collect()
 }
 
 /// Returns findings about a tool for the client.
-pub(super) fn of_client(offered: &BoundTool, profile: &ClientProfile) -> Vec<UnplacedFinding> {
+pub(super) fn of_client(offered: &BoundTool, profile: &ClientProfile) -> Vec<Finding> {
     let mut messages = Vec::new();
     let name = &offered.name;
     if name.len() > profile.max_name_bytes {
@@ -122,35 +116,26 @@ pub(super) fn of_client(offered: &BoundTool, profile: &ClientProfile) -> Vec<Unp
             profile.name
         ));
     }
-    let place = &offered.operation.pointer;
-    let finding =
-        |message| UnplacedFinding::new("client", Diagnostic::warning(place.clone(), message));
-    messages.into_iter().map(finding).collect()
-}
-
-/// Returns contradictions between the name of an operation and its hints, and among the hints.
-pub(super) fn of_hints(offered: &BoundTool) -> Vec<UnplacedFinding> {
-    let finding = |advice: HintAdvice| UnplacedFinding {
-        rule: "annotation",
-        diagnostic: Diagnostic {
-            severity: advice.severity,
-            pointer: offered.operation.pointer.clone(),
-            span: None,
-            message: advice.message,
-        },
-        suggestion: advice.rule,
-        is_understated: advice.is_understated,
-        word: advice.word,
-    };
-    review_hints(&offered.operation, &offered.hints, &offered.wording)
-        .into_iter()
-        .map(finding)
+    let warnings = offered.warnings(messages);
+    warnings
+        .map(|warning| Finding::new("client", warning))
         .collect()
 }
 
-/// Returns the operations that are left out or asked about because of their words.
+/// Returns contradictions between the name of an operation and its hints, and among the hints.
+pub(super) fn of_hints(offered: &BoundTool) -> Vec<Finding> {
+    let finding = |advice: HintAdvice| Finding {
+        suggestion: advice.rule,
+        is_understated: advice.is_understated,
+        word: advice.word,
+        ..Finding::new("annotation", advice.diagnostic)
+    };
+    let advice = review_hints(&offered.operation, &offered.hints, &offered.wording);
+    advice.into_iter().map(finding).collect()
+}
+
 /// The masks of rules, each set of them with how many tools it concerns.
-pub(super) fn of_masks(api: &Api) -> Vec<UnplacedFinding> {
+pub(super) fn of_masks(api: &Api) -> Vec<Finding> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for rule in api
         .tools()
@@ -163,29 +148,30 @@ pub(super) fn of_masks(api: &Api) -> Vec<UnplacedFinding> {
     let all = counts.into_iter().map(|(names, count)| {
         let tools = counted(count, "tool");
         let text = format!("the replies of {tools} are masked: {names}");
-        UnplacedFinding::new("document", Diagnostic::note("#", text))
+        Finding::new("document", Diagnostic::note("#", text))
     });
     all.collect()
 }
 
-pub(super) fn of_restrictions(api: &Api) -> Vec<UnplacedFinding> {
+/// Returns the operations that are left out or asked about because of their words.
+pub(super) fn of_restrictions(api: &Api) -> Vec<Finding> {
     let all = api.restrictions.iter();
     all.map(|restriction| {
         let diagnostic = Diagnostic::warning(restriction.pointer.clone(), restriction.explain());
-        UnplacedFinding {
+        Finding {
             is_understated: true,
             word: restriction.word,
-            ..UnplacedFinding::new("annotation", diagnostic)
+            ..Finding::new("annotation", diagnostic)
         }
     })
     .collect()
 }
 
 /// Returns a finding if there is no tool.
-pub(super) fn of_missing_tools(api: &Api) -> Option<UnplacedFinding> {
+pub(super) fn of_missing_tools(api: &Api) -> Option<Finding> {
     api.tools().is_empty().then(|| {
         let message = "there is no tool: the document describes no operation, or --tool-include, --tool-exclude, --read-only, --no-destructive and `overrides` leave all of them out";
-        UnplacedFinding::new("document", Diagnostic::error("#/paths", message))
+        Finding::new("document", Diagnostic::error("#/paths", message))
     })
 }
 
@@ -194,55 +180,32 @@ pub(super) fn of_list(
     tools: usize,
     tokens: usize,
     profile: &ClientProfile,
-) -> impl Iterator<Item = UnplacedFinding> {
+) -> impl Iterator<Item = Finding> {
     let warnings = list_warnings(tools, tokens, profile).into_iter();
-    warnings.map(|message| UnplacedFinding::new("client", Diagnostic::warning("#", message)))
+    warnings.map(|message| Finding::new("client", Diagnostic::warning("#", message)))
 }
 
 /// The findings with file, line and column.
-pub(super) fn placed(mut found: Vec<UnplacedFinding>, api: &Api) -> Vec<Finding> {
+pub(super) fn placed(mut found: Vec<Finding>, api: &Api) -> Vec<Finding> {
     let spans: HashMap<&str, Span> = api
         .tools()
         .iter()
         .filter_map(|offered| Some((offered.operation.pointer.as_str(), offered.operation.span?)))
         .collect();
-    for UnplacedFinding { diagnostic, .. } in &mut found {
-        diagnostic.span = diagnostic
-            .span
-            .or_else(|| spans.get(diagnostic.pointer.as_str()).copied());
+    let place = |found: &Finding| {
+        let span = found.span.or(spans.get(found.pointer.as_str()).copied());
+        Diagnostic {
+            span,
+            ..Diagnostic::note(&found.pointer, "")
+        }
+    };
+    let unplaced: Vec<Diagnostic> = found.iter().map(place).collect();
+    let unplaced: Vec<&Diagnostic> = unplaced.iter().collect();
+    for (found, place) in found.iter_mut().zip(api.document().places_of(&unplaced)) {
+        if let Some((file, line, column)) = place {
+            found.file = (!file.is_empty()).then(|| file.to_owned());
+            (found.line, found.column) = (Some(line), Some(column));
+        }
     }
-    let places = api.document().places_of(
-        &found
-            .iter()
-            .map(|found| &found.diagnostic)
-            .collect::<Vec<_>>(),
-    );
-    let places: Vec<Option<(String, usize, usize)>> = places
-        .into_iter()
-        .map(|place| place.map(|(file, line, column)| (file.to_owned(), line, column)))
-        .collect();
     found
-        .into_iter()
-        .zip(places)
-        .map(|(found, place)| finding(found, place))
-        .collect()
-}
-
-fn finding(found: UnplacedFinding, place: Option<(String, usize, usize)>) -> Finding {
-    let (line, column) = (
-        place.as_ref().map(|(_, line, _)| *line),
-        place.as_ref().map(|(.., column)| *column),
-    );
-    Finding {
-        level: found.diagnostic.severity,
-        rule: found.rule,
-        message: found.diagnostic.message,
-        suggestion: found.suggestion,
-        pointer: found.diagnostic.pointer,
-        file: place.map(|(file, ..)| file).filter(|file| !file.is_empty()),
-        line,
-        column,
-        is_understated: found.is_understated,
-        word: found.word,
-    }
 }

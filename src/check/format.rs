@@ -6,15 +6,13 @@ use std::fmt::Write as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::cost::{client_cost_text, tag_cost_text};
 use super::{Finding, Report};
 use crate::spec::Severity;
 use crate::text::{counted, one_line};
 
 /// More kinds of findings than this are counted, not shown, in the text for people.
 const MAX_KINDS: usize = 50;
-/// Number of further locations of a kind of finding that are named.
-const MAX_PLACES: usize = 1;
+
 /// Number of tags that are listed.
 const MAX_TAGS: usize = 10;
 
@@ -24,27 +22,17 @@ pub(crate) fn report_as_text(report: &Report) -> String {
     push_costs(&mut out, report);
     push_findings(&mut out, report);
     push_credentials(&mut out, report);
-    report
-        .tenants
-        .iter()
-        .for_each(|line| out.push_str(&format!("{line}\n")));
-    match suggested_rules(report).count() {
-        0 => {}
-        rules => {
-            let _ = writeln!(
-                out,
-                "{} for these hints: --format rules prints them",
-                counted(rules, "rule")
-            );
-        }
+    for line in &report.tenants {
+        let _ = writeln!(out, "{line}");
     }
-    let _ = writeln!(
-        out,
-        "{}, {}, {}",
-        counted(report.count(Severity::Error), "error"),
-        counted(report.count(Severity::Warning), "warning"),
-        counted(report.count(Severity::Note), "note")
-    );
+    let rules = suggested_rules(report).count();
+    if rules > 0 {
+        let rules = counted(rules, "rule");
+        let _ = writeln!(out, "{rules} for these hints: --format rules prints them");
+    }
+    let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Note]
+        .map(|severity| counted(report.count(severity), severity.into()));
+    let _ = writeln!(out, "{errors}, {warnings}, {notes}");
     out
 }
 
@@ -59,39 +47,19 @@ fn push_findings(out: &mut String, report: &Report) {
             continue;
         };
         let place = finding_place(report, first);
-        let _ = write!(
-            out,
-            "{}: {place}: {}",
-            <&str>::from(first.level),
-            one_line(&first.message)
-        );
-        if !others.is_empty() {
-            let places: Vec<String> = others
-                .iter()
-                .take(MAX_PLACES)
-                .map(|finding| finding_place(report, finding))
-                .collect();
-            let more = if others.len() > MAX_PLACES {
-                ", …"
-            } else {
-                ""
-            };
-            let _ = write!(
-                out,
-                " (and {} more like this: {}{more})",
-                others.len(),
-                places.join(", ")
-            );
+        let (level, message) = (<&str>::from(first.level), one_line(&first.message));
+        let _ = write!(out, "{level}: {place}: {message}");
+        if let Some(second) = others.first() {
+            let place = finding_place(report, second);
+            let more = if others.len() > 1 { ", …" } else { "" };
+            let _ = write!(out, " (and {} more like this: {place}{more})", others.len());
         }
         out.push('\n');
     }
     if kinds.len() > MAX_KINDS {
-        let hidden: usize = kinds.iter().skip(MAX_KINDS).map(Vec::len).sum();
-        let _ = writeln!(
-            out,
-            "and {} more; --format json shows all",
-            counted(hidden, "finding")
-        );
+        let hidden = kinds.iter().skip(MAX_KINDS).map(Vec::len).sum();
+        let hidden = counted(hidden, "finding");
+        let _ = writeln!(out, "and {hidden} more; --format json shows all");
     }
     if !kinds.is_empty() {
         out.push('\n');
@@ -127,22 +95,17 @@ fn message_pattern(message: &str) -> String {
         let is_method = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
         !has_digit && !is_method && !word.starts_with(['/', '#', '(', '\''])
     };
-    let unquoted: Vec<&str> = message.split('`').step_by(2).collect();
-    unquoted
-        .join(" ")
-        .split_whitespace()
-        .filter(is_fixed)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let unquoted = message.split('`').step_by(2);
+    let words = unquoted.flat_map(str::split_whitespace);
+    words.filter(is_fixed).collect::<Vec<_>>().join(" ")
 }
 
 fn push_costs(out: &mut String, report: &Report) {
+    let tools = counted(report.tools, "tool");
     let _ = writeln!(
         out,
-        "{}: {}, {} of them read-only",
-        report.title,
-        counted(report.tools, "tool"),
-        report.read_only
+        "{}: {tools}, {} of them read-only",
+        report.title, report.read_only
     );
     let (bytes, tokens) = (
         counted(report.bytes, "byte"),
@@ -155,15 +118,16 @@ fn push_costs(out: &mut String, report: &Report) {
     if !report.clients.is_empty() {
         out.push_str("what clients make of this list, and the setting that helps:\n");
         for cost in &report.clients {
-            let _ = writeln!(out, "  {}", client_cost_text(cost));
+            let takes = match cost.max_tools.filter(|_| !cost.takes_all) {
+                Some(most) => format!("takes {most} of these tools; "),
+                None => String::new(),
+            };
+            let _ = writeln!(out, "  {}: {takes}{}", cost.client, cost.setting);
         }
     }
     if report.brief_tokens > 0 {
-        let _ = writeln!(
-            out,
-            "`describe: brief` adds about {}",
-            counted(report.brief_tokens, "token")
-        );
+        let added = counted(report.brief_tokens, "token");
+        let _ = writeln!(out, "`describe: brief` adds about {added}");
     }
     if report.tools > 1 {
         out.push_str("the largest tools, in bytes:\n");
@@ -175,20 +139,19 @@ fn push_costs(out: &mut String, report: &Report) {
         out.push_str("by tag, with the flag that offers one of them:\n");
         for cost in report.by_tag.iter().take(MAX_TAGS) {
             let flag = match &cost.include {
-                Some(pattern) => format!(
-                    "--tool-include '{}'",
-                    one_line(pattern).replace('\'', "'\\''")
-                ),
+                Some(pattern) => {
+                    let quoted = one_line(pattern).replace('\'', "'\\''");
+                    format!("--tool-include '{quoted}'")
+                }
                 None => "(no tag)".to_owned(),
             };
-            let _ = writeln!(out, "  {flag}: {}", tag_cost_text(cost));
+            let tools = counted(cost.tools, "tool");
+            let tokens = counted(cost.tokens, "token");
+            let _ = writeln!(out, "  {flag}: {tools}, about {tokens}");
         }
         if report.by_tag.len() > MAX_TAGS {
-            let _ = writeln!(
-                out,
-                "  and {}; --format json shows all",
-                counted(report.by_tag.len() - MAX_TAGS, "more tag")
-            );
+            let more = counted(report.by_tag.len() - MAX_TAGS, "more tag");
+            let _ = writeln!(out, "  and {more}; --format json shows all");
         }
     }
 }
@@ -197,13 +160,8 @@ fn push_credentials(out: &mut String, report: &Report) {
     if !report.credentials.is_empty() {
         out.push_str("the API asks for credentials:\n");
         for need in &report.credentials {
-            let _ = writeln!(
-                out,
-                "  `{}`, of {}: {}",
-                need.scheme,
-                counted(need.tools, "tool"),
-                need.setting
-            );
+            let tools = counted(need.tools, "tool");
+            let _ = writeln!(out, "  `{}`, of {tools}: {}", need.scheme, need.setting);
         }
     }
     if !report.as_user.is_empty() {
@@ -241,31 +199,20 @@ pub(crate) fn github(report: &Report) -> String {
             Severity::Note => "notice",
             other => other.into(),
         };
-        let property = |text: &str| {
-            text.replace('%', "%25")
-                .replace('\r', "%0D")
-                .replace('\n', "%0A")
-                .replace(':', "%3A")
-                .replace(',', "%2C")
-        };
         let data = |text: &str| {
             text.replace('%', "%25")
                 .replace('\r', "%0D")
                 .replace('\n', "%0A")
         };
-        let _ = write!(
-            out,
-            "::{word} file={}",
-            property(finding.file.as_deref().unwrap_or(&report.source))
-        );
+        let file = data(finding.file(report))
+            .replace(':', "%3A")
+            .replace(',', "%2C");
+        let _ = write!(out, "::{word} file={file}");
         if let (Some(line), Some(column)) = (finding.line, finding.column) {
             let _ = write!(out, ",line={line},col={column}");
         }
-        let _ = writeln!(
-            out,
-            "::{}",
-            data(&format!("{}: {}", finding.pointer, finding.whole_message()))
-        );
+        let message = format!("{}: {}", finding.pointer, finding.whole_message());
+        let _ = writeln!(out, "::{}", data(&message));
     }
     out
 }
@@ -281,7 +228,7 @@ pub(crate) fn sarif<'r>(reports: impl Iterator<Item = &'r Report>) -> Value {
 
 fn sarif_run(report: &Report) -> Value {
     let result = |finding: &Finding| {
-        let mut location = json!({ "artifactLocation": { "uri": uri(finding.file.as_deref().unwrap_or(&report.source)) } });
+        let mut location = json!({ "artifactLocation": { "uri": uri(finding.file(report)) } });
         if let (Some(line), Some(column), Value::Object(location)) =
             (finding.line, finding.column, &mut location)
         {
@@ -297,7 +244,6 @@ fn sarif_run(report: &Report) -> Value {
             "locations": [{ "physicalLocation": location, "logicalLocations": [{ "fullyQualifiedName": finding.pointer }] }]
         })
     };
-    let rule = |(id, text): (&str, &str)| json!({ "id": id, "shortDescription": { "text": text } });
     let rules = [
         (
             "document",
@@ -307,7 +253,7 @@ fn sarif_run(report: &Report) -> Value {
         ("annotation", "A name that contradicts its method"),
     ];
     json!({
-        "tool": { "driver": { "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION"), "rules": rules.map(rule) } },
+        "tool": { "driver": { "name": "openapi-mcp", "version": env!("CARGO_PKG_VERSION"), "rules": rules.map(|(id, text)| json!({ "id": id, "shortDescription": { "text": text } })) } },
         "results": report.findings.iter().map(result).collect::<Vec<_>>()
     })
 }
@@ -327,8 +273,15 @@ fn uri(source: &str) -> String {
     }
 }
 
+impl Finding {
+    /// The file that has the fault.
+    fn file<'r>(&'r self, report: &'r Report) -> &'r str {
+        self.file.as_deref().unwrap_or(&report.source)
+    }
+}
+
 fn finding_place(report: &Report, finding: &Finding) -> String {
-    let file = finding.file.as_deref().unwrap_or(&report.source);
+    let file = finding.file(report);
     let pointer = one_line(&finding.pointer);
     match (finding.line, finding.column) {
         (Some(line), Some(column)) => format!("{file}:{line}:{column} {pointer}"),

@@ -17,7 +17,7 @@ pub(crate) mod format;
 mod walk;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -103,6 +103,7 @@ pub(crate) fn check(
     searches: bool,
 ) -> Report {
     let tokens = cost::list_tokens(api);
+    let tools = || api.tools().iter();
     let mut findings = findings::of_document(api.document(), diagnostics);
     for offered in api.tools() {
         findings.extend(findings::of_client(offered, profile));
@@ -120,9 +121,7 @@ pub(crate) fn check(
         source,
         title: one_line(api.document().title()),
         tools: api.tools().len(),
-        read_only: api
-            .tools()
-            .iter()
+        read_only: tools()
             .filter(|offered| offered.hints.is_read_only())
             .count(),
         bytes: cost::list_bytes(api),
@@ -145,7 +144,6 @@ pub(crate) fn check(
 }
 
 /// Use of a security scheme by tools.
-#[derive(Clone, Copy, Default)]
 pub(crate) struct SchemeUse {
     /// Number of tools that use it.
     pub tools: usize,
@@ -164,22 +162,23 @@ pub(crate) fn used_schemes(
     let (schemes, mut told) = security::schemes(api.document());
     let mut requirements = Requirements::new(api.document(), &schemes, &mut told);
     let mut used: BTreeMap<String, SchemeUse> = BTreeMap::new();
-    let mut always: BTreeMap<String, usize> = BTreeMap::new();
     for offered in api.tools() {
         let needs = requirements.of(&offered.operation, &schemes, &mut told);
-        let mut names: Vec<&String> = needs.iter().flatten().map(|(name, _)| name).collect();
-        names.sort_unstable();
-        names.dedup();
+        let names: BTreeSet<&String> = needs.iter().flatten().map(|(name, _)| name).collect();
         for name in names {
-            used.entry(name.clone()).or_default().tools += 1;
-            let is_in_all = needs
+            let new = || SchemeUse {
+                tools: 0,
+                is_always_required: true,
+            };
+            let usage = used.entry(name.clone()).or_insert_with(new);
+            usage.tools += 1;
+            usage.is_always_required &= needs
                 .iter()
                 .all(|alternative| alternative.iter().any(|(other, _)| other == name));
-            *always.entry(name.clone()).or_default() += usize::from(is_in_all);
         }
     }
-    for (name, usage) in &mut used {
-        usage.is_always_required = always.get(name) == Some(&api.tools().len());
+    for usage in used.values_mut() {
+        usage.is_always_required &= usage.tools == api.tools().len();
     }
     (schemes, used)
 }

@@ -14,9 +14,9 @@ const MAX_DEPTH: usize = 128;
 /// An object of a document.
 pub(super) struct WalkedObject<'w, 't> {
     /// Its kind; `None` for an object that is not looked through, such as an example.
-    pub(super) kind: Option<ObjectKind>,
-    pub(super) node: Node<'t>,
-    pub(super) members: &'w Object<'t>,
+    pub kind: Option<ObjectKind>,
+    pub node: Node<'t>,
+    pub members: &'w Object<'t>,
     place: &'w str,
 }
 
@@ -138,13 +138,10 @@ static KEYS: LazyLock<Vec<KnownKeys>> = LazyLock::new(|| {
             continue;
         };
         for word in words {
-            let (key, below) = word
-                .split_once(':')
-                .map_or((word, None), |(key, below)| (key, Some(below)));
-            let below = below.and_then(|below| {
-                let kind = below.trim_start_matches('*');
-                Some((ObjectKind::named(kind)?, below.len() - kind.len()))
-            });
+            let (key, below) = word.split_once(':').unwrap_or((word, ""));
+            let kind = below.trim_start_matches('*');
+            let levels = below.len() - kind.len();
+            let below = ObjectKind::named(kind).map(|kind| (kind, levels));
             keys.insert(key, (versions, below));
         }
     }
@@ -174,13 +171,9 @@ impl ObjectKind {
         }
         // A parameter of 2.0 is its own schema.
         let is_schema = self == Self::PARAMETER && version == Version::V2_0;
-        match is_schema
-            .then(|| Self::SCHEMA.below(key, version))
-            .flatten()
-        {
-            None if KEYS_OF_ALL.contains(&key) => Some(None),
-            below => below,
-        }
+        let below = is_schema.then(|| Self::SCHEMA.below(key, version));
+        let of_all = KEYS_OF_ALL.contains(&key).then_some(None);
+        below.flatten().or(of_all)
     }
 
     /// Returns true if the object may have that key in that version.
@@ -190,12 +183,9 @@ impl ObjectKind {
 
     /// The keys that the object may have in that version.
     pub(super) fn known_keys(self, version: Version) -> impl Iterator<Item = &'static str> {
-        let own = KEYS
-            .get(self.0)
-            .into_iter()
-            .chain(KEYS.get(Self::SCHEMA.0))
-            .flatten();
-        let keys = own.map(|(key, _)| *key).chain(KEYS_OF_ALL);
+        let own = [KEYS.get(self.0), KEYS.get(Self::SCHEMA.0)];
+        let own = own.into_iter().flatten().flat_map(HashMap::keys).copied();
+        let keys = own.chain(KEYS_OF_ALL);
         keys.filter(move |key| self.has_key(key, version))
     }
 }

@@ -17,7 +17,8 @@ use crate::config::tenants::describe_tenants;
 use crate::error::Failure;
 use crate::json::JsonObject;
 use crate::mcp::meta_tools::ListMode;
-use crate::spec::operation::server::{self, ServerError};
+use crate::spec::operation::server;
+use crate::spec::operation::server_template::ServerError;
 use crate::spec::{Diagnostic, Severity, Source};
 
 #[derive(clap::Args)]

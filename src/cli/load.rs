@@ -20,7 +20,7 @@ use crate::proxy::Destination;
 use crate::spec::document::source::{FetchedSource, redacted};
 use crate::spec::document::web_page::is_web_page;
 use crate::spec::document::{discovery, external, overlay};
-use crate::spec::{Diagnostic, Document, LoadError, ReadError, Revision, Severity, SourceReader};
+use crate::spec::{Diagnostic, Document, ReadError, Revision, Severity, SourceReader};
 use crate::text::counted;
 
 /// More findings than this are counted, not shown.
@@ -292,7 +292,7 @@ async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<Docume
         overlaid(config, found.bytes, &reader.without_headers(), &mut seen).await?;
     let parsed = run_long(|| Document::parse(bytes, source.url())).await;
     let mut document = parsed.map_err(|error| {
-        if source.url().is_some() && matches!(error, LoadError::NotOpenApi(_)) {
+        if source.url().is_some() && error.is_other_format {
             tracing::warn!(
                 "give the address of the document itself, which many servers have at /openapi.json"
             );
@@ -306,7 +306,7 @@ async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<Docume
     unread.extend(external::complete_document(&mut document, &source, policy, &reader).await);
     seen.extend(
         document
-            .seen()
+            .seen
             .iter()
             .filter(|_| config.reload.is_some())
             .cloned(),
@@ -328,7 +328,9 @@ async fn found_document(
     let named = &config.document.source;
     let page: &FetchedSource = match &read {
         Ok(found) if named.url().is_some() && is_web_page(&found.bytes) => found,
-        Err(ReadError::NotFoundPage { page, .. }) => page,
+        Err(ReadError {
+            page: Some(page), ..
+        }) => page,
         _ => return read,
     };
     if config.strict {

@@ -11,10 +11,11 @@ use crate::spec::operation::response::{self, DeclaredStatus, Media, ResponseObje
 use crate::spec::{Document, MediaKind, Operation};
 
 /// A ready answer.
+#[derive(Default)]
 pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) content_type: Option<String>,
-    pub(crate) body: Vec<u8>,
+    pub status: StatusCode,
+    pub content_type: Option<String>,
+    pub body: Vec<u8>,
 }
 
 /// A picture of one pixel, for operations that answer with an image and give no example.
@@ -64,8 +65,7 @@ fn answer_of(
     let Some(media) = chosen else {
         return Answer {
             status,
-            content_type: None,
-            body: Vec::new(),
+            ..Answer::default()
         };
     };
     let name = if media.name.contains('*') {
@@ -73,11 +73,8 @@ fn answer_of(
     } else {
         &media.name
     };
-    let mut body = match example(document, &media) {
-        Some(Example::Value(value)) => bytes_of(name, &value),
-        Some(Example::Bytes(bytes)) => bytes,
-        None => without_example(document, name, &media),
-    };
+    let mut body =
+        example(document, name, &media).unwrap_or_else(|| without_example(document, name, &media));
     if operation.method == http::Method::HEAD {
         body.clear();
     }
@@ -92,46 +89,31 @@ fn answer_of(
 fn status_code(response: &ResponseObject<'_>) -> StatusCode {
     match response.status {
         DeclaredStatus::Status(openapiv3::StatusCode::Code(code)) => {
-            StatusCode::from_u16(code).unwrap_or(StatusCode::OK)
+            StatusCode::from_u16(code).unwrap_or_default()
         }
-        DeclaredStatus::Status(openapiv3::StatusCode::Range(_)) | DeclaredStatus::Default => {
-            StatusCode::OK
-        }
+        _ => StatusCode::OK,
     }
-}
-
-enum Example {
-    Value(Value),
-    Bytes(Vec<u8>),
 }
 
 /// `example`, else the first of `examples`, else the schema's own.
-fn example(document: &Document, media: &Media<'_>) -> Option<Example> {
-    if let Some(value) = media
-        .example
-        .or_else(|| media.object.get("example"))
-        .and_then(Node::value)
-    {
-        return Some(Example::Value(value));
+fn example(document: &Document, media_type: &str, media: &Media<'_>) -> Option<Vec<u8>> {
+    if let Some(value) = media.example.and_then(Node::value) {
+        return Some(bytes_of(media_type, &value));
     }
-    for (_, node) in media.object.object("examples").unwrap_or_default().iter() {
-        let Some(object) = document.object(node) else {
-            continue;
-        };
-        // Some documents have a reference in place of the value, and mean its target.
+    for (_, node) in media.object.object("examples").iter() {
+        let object = document.object(node).unwrap_or_default();
         let value = object.get("value").or_else(|| object.get("dataValue"));
-        let meant = value
-            .and_then(|value| document.resolve(value).ok())
-            .and_then(|target| target.object()?.get("value"));
-        let value = meant
-            .filter(|_| value.is_some_and(|value| value.text().contains("\"$ref\"")))
-            .or(value);
+        // Some documents have a reference in place of the value, and mean its target.
+        let reference = value.filter(|value| value.text().contains("\"$ref\""));
+        let meant = reference.and_then(|value| document.object(value)?.get("value"));
+        let value = meant.or(value);
         if let Some(value) = value.and_then(Node::value) {
-            return Some(Example::Value(value));
+            return Some(bytes_of(media_type, &value));
         }
         // A data URI can be followed without fetching anything.
-        if let Some(bytes) = object.text("externalValue").as_deref().and_then(data_uri) {
-            return Some(Example::Bytes(bytes));
+        let external = object.text("externalValue");
+        if let Some(bytes) = external.as_deref().and_then(data_uri) {
+            return Some(bytes);
         }
     }
     None
@@ -148,37 +130,28 @@ fn data_uri(text: &str) -> Option<Vec<u8>> {
 
 fn bytes_of(media_type: &str, value: &Value) -> Vec<u8> {
     match (MediaKind::of(media_type), value) {
-        (MediaKind::Json, value) => value.to_string().into_bytes(),
         // In a JSON document the example of a picture can only be its base64.
         (MediaKind::Binary, Value::String(text)) => STANDARD
             .decode(text)
             .unwrap_or_else(|_| text.clone().into_bytes()),
+        (MediaKind::Json, value) => value.to_string().into_bytes(),
         (_, Value::String(text)) => text.clone().into_bytes(),
         (_, value) => value.to_string().into_bytes(),
     }
 }
 
 fn without_example(document: &Document, media_type: &str, media: &Media<'_>) -> Vec<u8> {
-    let generated = || {
-        media
-            .schema
-            .map_or(Value::Null, |schema| generate(document, schema))
-    };
+    let schema = media.schema;
+    let generated = || schema.map_or(Value::Null, |schema| generate(document, schema));
     match MediaKind::of(media_type) {
         MediaKind::Json => generated().to_string().into_bytes(),
         MediaKind::Binary if media_type.starts_with("image/") => {
             STANDARD.decode(PIXEL).unwrap_or_default()
         }
         MediaKind::Binary => b"bytes".to_vec(),
-        MediaKind::Text
-        | MediaKind::Xml
-        | MediaKind::Form
-        | MediaKind::Multipart
-        | MediaKind::Lines
-        | MediaKind::Sequence => match generated() {
-            Value::String(text) => text.into_bytes(),
+        _ => match generated() {
             Value::Null => b"text".to_vec(),
-            other => other.to_string().into_bytes(),
+            value => bytes_of(media_type, &value),
         },
     }
 }

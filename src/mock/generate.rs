@@ -12,6 +12,22 @@ const MAX_VALUES: usize = 2000;
 /// Length of the longest lists and texts that are made, in spite of the schema.
 const MAX_STRING_LEN: usize = 1000;
 
+/// Formats of texts, each with an example.
+const EXAMPLES: &str = "date-time 2024-01-31T12:00:00Z
+date 2024-01-31
+time 12:00:00Z
+duration P1D
+uuid 123e4567-e89b-12d3-a456-426614174000
+email someone@example.com
+uri https://example.com/
+url https://example.com/
+uri-reference https://example.com/
+hostname example.com
+ipv4 192.0.2.1
+ipv6 2001:db8::1
+byte Ynl0ZXM=
+binary Ynl0ZXM=";
+
 /// An example of the schema, its default, or a value made from its keywords.
 pub(crate) fn generate(document: &Document, schema: Node<'_>) -> Value {
     Generator {
@@ -38,19 +54,14 @@ impl Generator<'_> {
         if let Some(value) = given(&object) {
             return value;
         }
-        let mut parts: Vec<Node<'_>> = object.array("allOf").unwrap_or_default();
-        let first = |key: &str| {
-            object
-                .array(key)
-                .and_then(|branches| branches.first().copied())
-        };
-        parts.extend(["oneOf", "anyOf"].into_iter().filter_map(first));
-        let own = self.own(&object, depth);
-        if parts.is_empty() {
-            return own;
-        }
+        let mut parts: Vec<Node<'_>> = object.array("allOf");
+        parts.extend(
+            ["oneOf", "anyOf"]
+                .into_iter()
+                .filter_map(|key| object.array(key).into_iter().next()),
+        );
         // Keywords beside a composition apply as well.
-        let mut merged = own;
+        let mut merged = self.own(&object, depth);
         for part in parts {
             let value = self.value(part, depth + 1);
             merge_values(&mut merged, value);
@@ -60,32 +71,24 @@ impl Generator<'_> {
 
     /// The value that the object's own keywords ask for.
     fn own(&mut self, object: &Object<'_>, depth: usize) -> Value {
-        match schema_type(object).as_deref() {
-            Some("object") => Value::Object(self.members(object, depth)),
-            Some("array") => self.items(object, depth),
-            Some("integer") => generate_number(object, true),
-            Some("number") => generate_number(object, false),
-            Some("boolean") => json!(true),
-            Some("string") => Value::String(string(object)),
+        match schema_type(object).as_str() {
+            "object" => Value::Object(self.members(object, depth)),
+            "array" => self.items(object, depth),
+            "integer" => generate_number(object, true),
+            "number" => generate_number(object, false),
+            "boolean" => json!(true),
+            "string" => Value::String(string(object)),
             _ => Value::Null,
         }
     }
 
     fn members(&mut self, object: &Object<'_>, depth: usize) -> Map<String, Value> {
-        let required = object
-            .get("required")
-            .map(Node::strings)
-            .unwrap_or_default();
+        let required = object.strings("required");
         let mut members = Map::new();
-        for (name, schema) in object.object("properties").unwrap_or_default().iter() {
+        for (name, schema) in object.object("properties").iter() {
             let is_required = required.iter().any(|other| other == name);
-            let write_only = self
-                .document
-                .resolve(schema)
-                .ok()
-                .and_then(Node::object)
-                .is_some_and(|schema| schema.boolean("writeOnly") == Some(true));
-            if is_required || (!write_only && depth < MAX_DEPTH) {
+            let described = self.document.object(schema).unwrap_or_default();
+            if is_required || (!described.is_true("writeOnly") && depth < MAX_DEPTH) {
                 let value = self.value(schema, depth + 1);
                 members.insert(name.to_owned(), value);
             }
@@ -93,48 +96,37 @@ impl Generator<'_> {
         let additional = object
             .get("additionalProperties")
             .filter(|schema| schema.text().starts_with('{'));
-        let least = read_count(object, "minProperties")
-            .unwrap_or(0)
-            .min(MAX_STRING_LEN);
-        let missing: Vec<String> = required
-            .into_iter()
-            .filter(|name| !members.contains_key(name))
-            .collect();
+        let least = least(object, "minProperties");
+        let mut missing = required;
+        missing.retain(|name| !members.contains_key(name));
         let extra = (members.len() + missing.len()..least).map(|number| format!("key{number}"));
         for name in missing.into_iter().chain(extra) {
-            let value =
-                additional.map_or_else(|| json!("string"), |schema| self.value(schema, depth + 1));
+            let value = self.value_or_text(additional, depth);
             members.insert(name, value);
         }
         members
     }
 
+    fn value_or_text(&mut self, schema: Option<Node<'_>>, depth: usize) -> Value {
+        schema.map_or_else(|| json!("string"), |schema| self.value(schema, depth + 1))
+    }
+
     fn items(&mut self, object: &Object<'_>, depth: usize) -> Value {
         let mut items: Vec<Value> = Vec::new();
-        for schema in object.array("prefixItems").unwrap_or_default() {
+        for schema in object.array("prefixItems") {
             items.push(self.value(schema, depth + 1));
         }
-        let (least, most) = (
-            read_count(object, "minItems").unwrap_or(0),
-            read_count(object, "maxItems").unwrap_or(usize::MAX),
-        );
-        let wanted = if depth < MAX_DEPTH {
-            least.max(1)
-        } else {
-            least
-        }
-        .min(most)
-        .min(MAX_STRING_LEN);
+        let wanted = least(object, "minItems")
+            .max(usize::from(depth < MAX_DEPTH))
+            .min(read_count(object, "maxItems").unwrap_or(MAX_STRING_LEN));
         while items.len() < wanted {
-            let value = object
-                .get("items")
-                .map_or_else(|| json!("string"), |schema| self.value(schema, depth + 1));
             // If items must differ, only numbers and texts can be varied.
-            let value = match (object.boolean("uniqueItems"), value) {
-                (Some(true), Value::Number(number)) => {
+            let is_unique = object.is_true("uniqueItems");
+            let value = match (is_unique, self.value_or_text(object.get("items"), depth)) {
+                (true, Value::Number(number)) => {
                     json!(number.as_i64().unwrap_or(1) + i64::try_from(items.len()).unwrap_or(0))
                 }
-                (Some(true), Value::String(text)) if !items.is_empty() => {
+                (true, Value::String(text)) if !items.is_empty() => {
                     json!(format!("{text}{}", items.len()))
                 }
                 (_, value) => value,
@@ -162,12 +154,7 @@ fn merge_values(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
             for (key, value) in from {
-                match into.get_mut(&key) {
-                    Some(known) => merge_values(known, value),
-                    None => {
-                        into.insert(key, value);
-                    }
-                }
+                merge_values(into.entry(key).or_insert(Value::Null), value);
             }
         }
         (into @ Value::Null, from) => *into = from,
@@ -176,48 +163,38 @@ fn merge_values(into: &mut Value, from: Value) {
 }
 
 /// `type`, the first of several, or what the keywords imply.
-fn schema_type(object: &Object<'_>) -> Option<String> {
-    let declared = object.get("type");
-    if let Some(kinds) = declared.and_then(Node::array) {
-        return kinds
-            .into_iter()
-            .filter_map(Node::string)
-            .find(|kind| kind != "null")
-            .map(std::borrow::Cow::into_owned);
+fn schema_type(object: &Object<'_>) -> String {
+    let mut kinds = object.types();
+    if let [_, _, ..] = kinds.as_slice() {
+        kinds.retain(|kind| kind != "null");
     }
-    declared
-        .and_then(Node::string)
-        .map(std::borrow::Cow::into_owned)
-        .or_else(|| {
-            let implied = |keys: &[&str]| keys.iter().any(|key| object.get(key).is_some());
-            if implied(&["properties", "required", "additionalProperties"]) {
-                Some("object".into())
-            } else if implied(&["items", "prefixItems"]) {
-                Some("array".into())
-            } else {
-                None
-            }
-        })
+    if let Some(first) = kinds.into_iter().next() {
+        first
+    } else if object.has_any("properties required additionalProperties") {
+        "object".into()
+    } else if object.has_any("items prefixItems") {
+        "array".into()
+    } else {
+        String::new()
+    }
 }
 
 fn read_count(object: &Object<'_>, key: &str) -> Option<usize> {
     object.text(key)?.parse().ok()
 }
 
+/// The least length that a keyword asks for, as far as it is kept to.
+fn least(object: &Object<'_>, key: &str) -> usize {
+    read_count(object, key).unwrap_or(0).min(MAX_STRING_LEN)
+}
+
 /// The smallest number that the bounds and the step allow, near 1.
 fn generate_number(object: &Object<'_>, whole: bool) -> Value {
-    let bound = |key: &str| {
-        object
-            .get(key)
-            .filter(|node| node.boolean().is_none())
-            .and_then(Node::scalar)
-            .and_then(|text| text.parse::<f64>().ok())
+    let bound = |key: &str| object.text(key)?.parse::<f64>().ok();
+    let lower = match bound("minimum") {
+        Some(limit) => Some((limit, object.is_true("exclusiveMinimum"))),
+        None => bound("exclusiveMinimum").map(|limit| (limit, true)),
     };
-    let exclusive = |key: &str, bool_key: &str| {
-        bound(key).map(|limit| (limit, object.boolean(bool_key) == Some(true)))
-    };
-    let lower = exclusive("minimum", "exclusiveMinimum")
-        .or_else(|| bound("exclusiveMinimum").map(|limit| (limit, true)));
     let upper = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|limit| limit - 1.0));
     let step = bound("multipleOf")
         .filter(|step| *step > 0.0)
@@ -246,27 +223,13 @@ fn generate_number(object: &Object<'_>, whole: bool) -> Value {
 }
 
 fn string(object: &Object<'_>) -> String {
-    let text = match object.text("format").as_deref() {
-        Some("date-time") => "2024-01-31T12:00:00Z",
-        Some("date") => "2024-01-31",
-        Some("time") => "12:00:00Z",
-        Some("duration") => "P1D",
-        Some("uuid") => "123e4567-e89b-12d3-a456-426614174000",
-        Some("email") => "someone@example.com",
-        Some("uri" | "url" | "uri-reference") => "https://example.com/",
-        Some("hostname") => "example.com",
-        Some("ipv4") => "192.0.2.1",
-        Some("ipv6") => "2001:db8::1",
-        Some("byte" | "binary") => "Ynl0ZXM=",
-        _ => "string",
-    };
-    let shortest = read_count(object, "minLength")
-        .unwrap_or(0)
-        .min(MAX_STRING_LEN);
-    let mut text: String = text
-        .chars()
-        .take(read_count(object, "maxLength").unwrap_or(usize::MAX))
-        .collect();
+    let format = object.text("format").unwrap_or_default();
+    let mut examples = EXAMPLES.lines().filter_map(|line| line.split_once(' '));
+    let text = examples.find_map(|(known, example)| (known == format).then_some(example));
+    let text = text.unwrap_or("string");
+    let shortest = least(object, "minLength");
+    let longest = read_count(object, "maxLength").unwrap_or(usize::MAX);
+    let mut text: String = text.chars().take(longest).collect();
     while text.len() < shortest {
         text.push('x');
     }
@@ -314,7 +277,7 @@ mod tests {
             members.join(",")
         );
         let document = Document::parse(text.into_bytes(), None).unwrap();
-        let root = document.files()[0].root();
+        let root = document.files[0].root();
         assert!(
             generate(
                 &document,

@@ -122,22 +122,19 @@ fn answer_status(mock: &Mock, status: &str) -> Option<Response> {
     }
     let answer = Answer {
         status: StatusCode::ACCEPTED,
-        content_type: None,
-        body: Vec::new(),
+        ..Answer::default()
     };
     Some(running(answer, place, request + 1))
 }
 
 /// An answer of an operation that runs, with the URL of its status.
 fn running(answer: Answer, place: usize, request: usize) -> Response {
-    let mut response = respond(answer);
-    if let Ok(url) = format!("{STATUS_PATH}{place}/{request}").parse() {
-        response.headers_mut().insert(header::LOCATION, url);
-    }
-    response
-        .headers_mut()
-        .insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
-    response
+    let status = format!("{STATUS_PATH}{place}/{request}");
+    let headers = [
+        (header::LOCATION, status.as_str()),
+        (header::RETRY_AFTER, "1"),
+    ];
+    (headers, respond(answer)).into_response()
 }
 
 fn not_found() -> Response {
@@ -150,25 +147,18 @@ fn not_found() -> Response {
 }
 
 fn respond(answer: Answer) -> Response {
-    let Answer {
-        status,
-        content_type,
-        body,
-    } = answer;
-    let mut response = (status, body).into_response();
-    response.headers_mut().remove(header::CONTENT_TYPE);
-    if let Some(content_type) = content_type.and_then(|text| text.parse().ok()) {
-        response
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, content_type);
+    let mut response = (answer.status, answer.body).into_response();
+    let headers = response.headers_mut();
+    headers.remove(header::CONTENT_TYPE);
+    if let Some(content_type) = answer.content_type.and_then(|text| text.parse().ok()) {
+        headers.insert(header::CONTENT_TYPE, content_type);
     }
     response
 }
 
 fn literals(template: &PathTemplate) -> usize {
-    template
-        .segments
-        .iter()
+    let segments = template.segments.iter();
+    segments
         .filter(|parts| {
             parts
                 .iter()
@@ -198,13 +188,11 @@ fn segment_matches(parts: &[TemplatePart], segment: &str) -> bool {
                 .is_some_and(|tail| segment_matches(rest, tail))
         }
         Some((TemplatePart::Variable(_), [])) => !segment.is_empty(),
-        Some((TemplatePart::Variable(_), rest)) => {
-            segment.char_indices().skip(1).any(|(index, _)| {
-                segment
-                    .get(index..)
-                    .is_some_and(|tail| segment_matches(rest, tail))
-            })
-        }
+        Some((TemplatePart::Variable(_), rest)) => segment
+            .char_indices()
+            .skip(1)
+            .filter_map(|(index, _)| segment.get(index..))
+            .any(|tail| segment_matches(rest, tail)),
     }
 }
 

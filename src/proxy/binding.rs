@@ -30,7 +30,7 @@ use crate::results::render::OutputContract;
 use crate::results::reply_headers::{DeclaredHeader, EtagUse, declared_headers, if_match_argument};
 use crate::shared_state::state::SharedApiState;
 use crate::spec::operation::security::Requirements;
-use crate::spec::operation::server::ServerError;
+use crate::spec::operation::server_template::ServerError;
 use crate::spec::{
     Diagnostic, Document, Location, Operation, Parameter, SecurityRequirement, SecurityScheme,
 };

@@ -1,6 +1,7 @@
 //! Answers of a search: hits as lines and as JSON, within a budget.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::annotate::Effect;
 use crate::text::{MIN_BYTES_PER_TOKEN, one_line, truncate};
@@ -13,36 +14,40 @@ const MAX_WORDS_BYTES: usize = 100;
 const MAX_SHOWN_QUESTION_BYTES: usize = 120;
 
 /// An operation that answers a question.
+#[derive(Serialize)]
 pub(crate) struct Hit {
     /// The name of its API, if there are several.
-    pub(crate) api: Option<String>,
-    pub(crate) name: String,
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) effect: Effect,
-    pub(crate) title: String,
-    pub(crate) tag: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api: Option<String>,
+    pub name: String,
+    pub method: String,
+    pub path: String,
+    pub effect: Effect,
+    pub title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     /// `movie_id <- search_movie`.
-    pub(crate) needs: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// Answer to one question.
 pub(crate) struct QueryAnswer {
-    pub(crate) query: String,
-    pub(crate) hits: Vec<Hit>,
+    pub query: String,
+    pub hits: Vec<Hit>,
     /// Number of all hits.
-    pub(crate) total: usize,
+    pub total: usize,
     /// Remark for the client: why there are no hits, or a better question.
-    pub(crate) remark: Option<String>,
+    pub remark: Option<String>,
 }
 
 /// A whole answer.
 pub(crate) struct SearchAnswer {
-    pub(crate) results: Vec<QueryAnswer>,
+    pub results: Vec<QueryAnswer>,
     /// Number of hits of the only question that were skipped.
-    pub(crate) offset: usize,
+    pub offset: usize,
     /// A sentence after the hits.
-    pub(crate) note: Option<String>,
+    pub note: Option<String>,
 }
 
 /// Words of a document in one line, in which nothing can be taken for an effect, a name or another
@@ -71,31 +76,11 @@ impl Hit {
             ..
         } = self;
         let effect = self.effect.word();
-        let needs = if self.needs.is_empty() {
-            String::new()
-        } else {
-            format!(" · needs: {}", self.needs.join(", "))
-        };
-        format!("{name} · {method} {path} · {effect} · {title}{needs}")
-    }
-
-    fn json(&self) -> Value {
-        let mut hit = Map::new();
-        if let Some(api) = &self.api {
-            hit.insert("api".into(), api.as_str().into());
-        }
-        hit.insert("name".into(), self.name.as_str().into());
-        hit.insert("method".into(), self.method.as_str().into());
-        hit.insert("path".into(), self.path.as_str().into());
-        hit.insert("effect".into(), self.effect.word().into());
-        hit.insert("title".into(), self.title.as_str().into());
-        if let Some(tag) = &self.tag {
-            hit.insert("tag".into(), tag.as_str().into());
-        }
+        let mut line = format!("{name} · {method} {path} · {effect} · {title}");
         if !self.needs.is_empty() {
-            hit.insert("needs".into(), json!(self.needs));
+            line.extend([" · needs: ", &self.needs.join(", ")]);
         }
-        hit.into()
+        line
     }
 }
 
@@ -105,10 +90,8 @@ impl SearchAnswer {
         let most = MAX_ANSWER_TOKENS * MIN_BYTES_PER_TOKEN;
         let mut left_out = 0;
         while self.text().len() > most || self.json().to_string().len() > most {
-            let longest = self
-                .results
-                .iter_mut()
-                .max_by_key(|result| result.hits.len());
+            let results = self.results.iter_mut();
+            let longest = results.max_by_key(|result| result.hits.len());
             if longest.and_then(|result| result.hits.pop()).is_none() {
                 break;
             }
@@ -135,10 +118,7 @@ impl SearchAnswer {
         for result in &self.results {
             let mut lines = Vec::new();
             if self.results.len() > 1 {
-                lines.push(format!(
-                    "\u{201c}{}\u{201d}:",
-                    truncate(&as_words(&result.query), MAX_SHOWN_QUESTION_BYTES)
-                ));
+                lines.push(format!("\u{201c}{}\u{201d}:", result.shown_query()));
             }
             lines.extend(result.hits.iter().map(Hit::line));
             lines.extend(result.remark.clone());
@@ -155,17 +135,18 @@ impl SearchAnswer {
     pub(crate) fn json(&self) -> Value {
         let result = |result: &QueryAnswer| {
             let mut json = json!({
-                "query": truncate(&as_words(&result.query), MAX_SHOWN_QUESTION_BYTES),
-                "hits": result.hits.iter().map(Hit::json).collect::<Vec<_>>(),
+                "query": result.shown_query(),
+                "hits": result.hits,
                 "total": result.total,
             });
-            if let (Some(remark), Some(members)) = (&result.remark, json.as_object_mut()) {
+            if let (Some(remark), Value::Object(members)) = (&result.remark, &mut json) {
                 members.insert("remark".into(), remark.as_str().into());
             }
             json
         };
-        let mut answer = json!({ "results": self.results.iter().map(result).collect::<Vec<_>>() });
-        if let Some(members) = answer.as_object_mut() {
+        let results: Vec<Value> = self.results.iter().map(result).collect();
+        let mut answer = json!({ "results": results });
+        if let Value::Object(members) = &mut answer {
             if let Some(next) = self.next_offset() {
                 members.insert("next_offset".into(), next.into());
             }
@@ -174,6 +155,13 @@ impl SearchAnswer {
             }
         }
         answer
+    }
+}
+
+impl QueryAnswer {
+    /// The question, cleaned and cut.
+    fn shown_query(&self) -> String {
+        truncate(&as_words(&self.query), MAX_SHOWN_QUESTION_BYTES)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The arguments of an operation in a compact form that a model reads as easily as TypeScript.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::spec::pointer::unescaped_token;
 use crate::text::{one_line, truncate};
@@ -18,19 +18,11 @@ const MAX_REMARK_BYTES: usize = 140;
 /// The arguments that an input schema describes, each with its type and a description in one line;
 /// bodies as deep as the budget allows.
 pub(crate) fn write_signature(schema: &Value) -> String {
-    let empty = Map::new();
-    let definitions = schema
-        .get("$defs")
-        .and_then(Value::as_object)
-        .unwrap_or(&empty);
     let mut shortest = String::new();
-    for (depth, remarks) in (1..=MAX_DEPTH)
-        .rev()
-        .map(|depth| (depth, true))
-        .chain([(1, false)])
-    {
+    let forms = (1..=MAX_DEPTH).rev().map(|depth| (depth, true));
+    for (depth, remarks) in forms.chain([(1, false)]) {
         let writer = SignatureWriter {
-            definitions,
+            root: schema,
             depth,
             remarks,
         };
@@ -39,19 +31,13 @@ pub(crate) fn write_signature(schema: &Value) -> String {
             return shortest;
         }
     }
-    let end = shortest.floor_char_boundary(MAX_SIGNATURE_BYTES);
-    let end = shortest
-        .get(..end)
-        .and_then(|head| head.rfind('\n'))
-        .unwrap_or(end);
-    format!(
-        "{}\n  … more arguments: see detail \"schema\"\n}}",
-        shortest.get(..end).unwrap_or_default()
-    )
+    shortest.truncate(shortest.floor_char_boundary(MAX_SIGNATURE_BYTES));
+    shortest.truncate(shortest.rfind('\n').unwrap_or(shortest.len()));
+    shortest + "\n  … more arguments: see detail \"schema\"\n}"
 }
 
 struct SignatureWriter<'s> {
-    definitions: &'s Map<String, Value>,
+    root: &'s Value,
     depth: usize,
     remarks: bool,
 }
@@ -59,24 +45,17 @@ struct SignatureWriter<'s> {
 impl SignatureWriter<'_> {
     /// An object with its members, one in each line.
     fn members(&self, schema: &Value, level: usize) -> String {
-        let Some(properties) = schema
-            .get("properties")
-            .and_then(Value::as_object)
-            .filter(|properties| !properties.is_empty())
-        else {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let Some(properties) = properties.filter(|properties| !properties.is_empty()) else {
             return "{}".into();
         };
-        let required: Vec<&str> = schema
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let required = schema.get("required").and_then(Value::as_array);
         let indent = "  ".repeat(level + 1);
         let mut out = String::from("{\n");
         // What must be given comes first.
-        let is_required = |name: &str| required.contains(&name);
+        let is_required = |name: &String| {
+            required.is_some_and(|required| required.iter().any(|known| known == name))
+        };
         let (first, others): (Vec<_>, Vec<_>) =
             properties.iter().partition(|(name, _)| is_required(name));
         for (name, property) in first.into_iter().chain(others) {
@@ -98,40 +77,27 @@ impl SignatureWriter<'_> {
     }
 
     fn remark(&self, property: &Value) -> String {
-        let said = property
-            .get("description")
-            .and_then(Value::as_str)
-            .or_else(|| {
-                self.resolved(property)
-                    .get("description")
-                    .and_then(Value::as_str)
-            });
-        match said
-            .map(one_line)
-            .filter(|said| self.remarks && !said.is_empty())
-        {
+        let said = |schema: &Value| Some(one_line(schema.get("description")?.as_str()?));
+        let said = said(property).or_else(|| said(self.resolved(property)));
+        match said.filter(|said| self.remarks && !said.is_empty()) {
             Some(said) => format!(" // {}", truncate(&said, MAX_REMARK_BYTES)),
             None => String::new(),
         }
     }
 
     fn resolved<'v>(&'v self, schema: &'v Value) -> &'v Value {
-        let name = schema
-            .get("$ref")
-            .and_then(Value::as_str)
-            .and_then(|reference| reference.strip_prefix("#/$defs/"));
-        let found = name.and_then(|name| self.definitions.get(&unescaped_token(name)));
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let name = reference.and_then(|reference| reference.strip_prefix("#/$defs/"));
+        let found = name.and_then(|name| self.root.get("$defs")?.get(unescaped_token(name)));
         found.unwrap_or(schema)
     }
 
     fn kind(&self, schema: &Value, level: usize) -> String {
         let schema = self.resolved(schema);
         if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-            let mut shown: Vec<String> = values
-                .iter()
-                .take(MAX_VALUES)
-                .map(|value| truncate(&value.to_string(), 60))
-                .collect();
+            let shown = values.iter().take(MAX_VALUES);
+            let shown = shown.map(|value| truncate(&value.to_string(), 60));
+            let mut shown: Vec<String> = shown.collect();
             if values.len() > MAX_VALUES {
                 shown.push("…".into());
             }
@@ -141,19 +107,17 @@ impl SignatureWriter<'_> {
             return truncate(&value.to_string(), 60);
         }
         for combinator in ["anyOf", "oneOf"] {
-            if let Some(branches) = schema
-                .get(combinator)
-                .and_then(Value::as_array)
-                .filter(|branches| !branches.is_empty())
-            {
+            let branches = schema.get(combinator).and_then(Value::as_array);
+            if let Some(branches) = branches.filter(|branches| !branches.is_empty()) {
                 return self.alternatives(branches, level);
             }
         }
         match schema.get("type") {
-            Some(Value::Array(types)) => {
-                let of = |kind: &Value| self.kind_of(kind.as_str().unwrap_or("any"), schema, level);
-                types.iter().map(of).collect::<Vec<_>>().join(" | ")
-            }
+            Some(Value::Array(types)) => types
+                .iter()
+                .map(|kind| self.kind_of(kind.as_str().unwrap_or("any"), schema, level))
+                .collect::<Vec<_>>()
+                .join(" | "),
             Some(Value::String(kind)) => self.kind_of(kind, schema, level),
             _ if schema.get("properties").is_some() => self.kind_of("object", schema, level),
             _ if schema.get("items").is_some() => self.kind_of("array", schema, level),
@@ -235,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_long_signature_ends_within_its_budget_and_says_so() {
-        let properties: Map<String, Value> = (0..900)
+        let properties: serde_json::Map<String, Value> = (0..900)
             .map(|number| (format!("argument_{number}"), json!({"type": "string"})))
             .collect();
         let signature = write_signature(&json!({"type": "object", "properties": properties}));

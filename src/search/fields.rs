@@ -89,7 +89,7 @@ impl<'d, 'o> FieldReader<'d, 'o> {
     pub(crate) fn each_field(
         &mut self,
         tool: &'o Tool,
-        description: Option<&str>,
+        description: &str,
         mut visit: impl FnMut(Field, &[Term]),
     ) {
         let operation = &tool.operation;
@@ -99,58 +99,40 @@ impl<'d, 'o> FieldReader<'d, 'o> {
         }
         visit(Field::Name, self.own(&tool.name, Writing::Identifier));
         // The name was made of it, as a rule; then it says nothing new.
-        if let Some(id) = operation
-            .id
-            .as_deref()
-            .filter(|id| !tool.name.ends_with(id))
-        {
+        let id = operation.id.as_deref();
+        if let Some(id) = id.filter(|id| !tool.name.ends_with(id)) {
             visit(Field::Name, self.own(id, Writing::Identifier));
         }
         for text in literal_parts(&operation.path) {
-            visit(
-                Field::Path,
-                self.shared(Field::Path, text, Writing::Identifier),
-            );
+            visit(Field::Path, self.shared(Field::Path, text));
         }
-        let description = description.map(without_markup).unwrap_or_default();
+        let description = without_markup(description);
         let (opening, rest) = split_opening(&description);
         visit(Field::Opening, self.own(opening, Writing::Prose));
-        for tag in operation
-            .tags
-            .iter()
-            .map(String::as_str)
-            .chain(tool.category.as_deref())
-        {
-            visit(Field::Tags, self.shared(Field::Tags, tag, Writing::Prose));
+        let tags = operation.tags.iter().map(String::as_str);
+        for tag in tags.chain(tool.category.as_deref()) {
+            visit(Field::Tags, self.shared(Field::Tags, tag));
         }
         visit(Field::Description, self.own(rest, Writing::Prose));
         for parameter in &operation.parameters {
-            visit(
-                Field::Parameters,
-                self.shared(Field::Parameters, &parameter.name, Writing::Identifier),
-            );
+            let terms = self.shared(Field::Parameters, &parameter.name);
+            visit(Field::Parameters, terms);
         }
         match operation.body.as_ref().map(|body| &body.media_type.schema) {
             Some(BodySchema::At(span) | BodySchema::Items(span, _)) => {
-                visit(
-                    Field::BodyProperties,
-                    self.names_at(self.document.node(*span)),
-                );
+                let terms = self.names_at(self.document.node(*span));
+                visit(Field::BodyProperties, terms);
             }
             Some(BodySchema::Fields(fields)) => {
                 for field in fields {
-                    visit(
-                        Field::BodyProperties,
-                        self.own(&field.name, Writing::Identifier),
-                    );
+                    let terms = self.own(&field.name, Writing::Identifier);
+                    visit(Field::BodyProperties, terms);
                 }
             }
             _ => {}
         }
         let first = successes(self.document, operation).into_iter().next();
-        if let Some(schema) =
-            first.and_then(|response| response.media.first().and_then(|media| media.schema))
-        {
+        if let Some(schema) = first.and_then(|response| response.media.first()?.schema) {
             visit(Field::ResponseProperties, self.names_at(schema));
         }
     }
@@ -178,11 +160,15 @@ impl<'d, 'o> FieldReader<'d, 'o> {
         own
     }
 
-    /// The words of a text of a field that other operations may have as well.
-    fn shared(&mut self, field: Field, text: &'o str, writing: Writing) -> &[Term] {
+    /// The words of a text of a field that other operations may have as well. Tags are prose.
+    fn shared(&mut self, field: Field, text: &'o str) -> &[Term] {
         let vocabulary = &mut self.vocabulary;
         self.shared.entry((field, text)).or_insert_with(|| {
             let mut terms = Vec::new();
+            let writing = match field {
+                Field::Tags => Writing::Prose,
+                _ => Writing::Identifier,
+            };
             vocabulary.each_term(text, writing, |term| terms.push(term));
             terms
         })
@@ -219,14 +205,10 @@ impl<'d, 'o> FieldReader<'d, 'o> {
 }
 
 /// Returns the parts of a path that are not variables.
-pub(crate) fn literal_parts(path: &str) -> impl Iterator<Item = &str> {
-    path.split('{').enumerate().map(|(index, part)| {
-        if index == 0 {
-            part
-        } else {
-            part.split_once('}').map_or("", |(_, literal)| literal)
-        }
-    })
+fn literal_parts(path: &str) -> impl Iterator<Item = &str> {
+    let mut parts = path.split('{');
+    let first = parts.next().into_iter();
+    first.chain(parts.map(|part| part.split_once('}').map_or("", |(_, literal)| literal)))
 }
 
 /// A description without what is not words: code, addresses of links, HTML tags.
@@ -262,25 +244,22 @@ fn without_markup(text: &str) -> Cow<'_, str> {
 
 /// Drops the scheme of an address of which `://` is next; whether there was one.
 fn drop_scheme(text: &mut String) -> bool {
-    let before = ["https", "http"]
-        .into_iter()
-        .find_map(|scheme| text.strip_suffix(scheme))
-        .map(str::len);
+    let before = text.strip_suffix("https").or(text.strip_suffix("http"));
+    let before = before.map(str::len);
     before.inspect(|length| text.truncate(*length)).is_some()
 }
 
 /// The first sentence of a text, and the rest.
 fn split_opening(text: &str) -> (&str, &str) {
     let text = text.trim_start();
-    let end = text
-        .match_indices(['.', '!', '?', '\n', '。'])
-        .map(|(at, end)| at + end.len())
-        .find(|end| {
-            text.get(*end..).is_none_or(|rest| {
-                rest.is_empty() || rest.starts_with(char::is_whitespace) || !rest.is_ascii()
-            })
+    let is_end = |end: &usize| {
+        text.get(*end..).is_none_or(|rest| {
+            rest.is_empty() || rest.starts_with(char::is_whitespace) || !rest.is_ascii()
         })
-        .unwrap_or(text.len());
+    };
+    let ends = text.match_indices(['.', '!', '?', '\n', '。']);
+    let mut ends = ends.map(|(at, end)| at + end.len());
+    let end = ends.find(is_end).unwrap_or(text.len());
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 

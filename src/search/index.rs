@@ -20,7 +20,7 @@ pub(crate) struct SearchIndex {
     /// The operations that have each term, in the order of the document.
     postings: Vec<Vec<Posting>>,
     /// The facts about each operation that count besides its words.
-    pub(crate) entries: Vec<IndexEntry>,
+    pub entries: Vec<IndexEntry>,
     needs: Vec<Vec<Need>>,
 }
 
@@ -30,19 +30,19 @@ pub(crate) type Listed<'a> = Option<&'a dyn Fn(usize) -> bool>;
 /// An operation that has a term.
 #[derive(Clone, Copy)]
 pub(crate) struct Posting {
-    pub(crate) operation: u32,
+    pub operation: u32,
     /// Strength of the term there, from 0 to 1.
-    pub(crate) strength: f32,
+    pub strength: f32,
 }
 
 /// Facts about an operation that count besides its words.
 pub(crate) struct IndexEntry {
     verb: Verb,
     effect: Effect,
-    pub(crate) is_deprecated: bool,
-    pub(crate) variables: u8,
+    pub is_deprecated: bool,
+    pub variables: u8,
     /// The words of its title, verbs left out.
-    pub(crate) title: Box<[Term]>,
+    pub title: Box<[Term]>,
 }
 
 impl IndexEntry {
@@ -104,16 +104,10 @@ impl SearchIndex {
         let mut postings: Vec<Vec<Posting>> = Vec::new();
         let mut entries = Vec::with_capacity(tools.len());
         for (operation, tool) in (0..).zip(tools) {
-            let description = reader.description(&tool.operation);
-            reader.each_field(tool, description.as_deref(), |field, terms| {
-                sums.add(field, terms);
-            });
+            let description = reader.description(&tool.operation).unwrap_or_default();
+            reader.each_field(tool, &description, |field, terms| sums.add(field, terms));
             let title = reader.subjects(&tool.title);
-            entries.push(entry_of(
-                tool,
-                description.as_deref().unwrap_or_default(),
-                title,
-            ));
+            entries.push(entry_of(tool, &description, title));
             for (term, strength) in sums.take() {
                 let index = term as usize;
                 if index >= postings.len() {
@@ -156,8 +150,8 @@ impl SearchIndex {
     fn count(&self, term: Term, listed: Listed<'_>) -> usize {
         let postings = self.postings(term);
         listed.map_or(postings.len(), |is_listed| {
+            let postings = postings.iter();
             postings
-                .iter()
                 .filter(|posting| is_listed(posting.operation as usize))
                 .count()
         })
@@ -178,13 +172,15 @@ impl SearchIndex {
 
 fn entry_of(tool: &Tool, description: &str, title: Box<[Term]>) -> IndexEntry {
     let operation = &tool.operation;
-    let last = operation
-        .path
-        .rsplit('/')
-        .find(|segment| !segment.starts_with('{'))
-        .unwrap_or_default();
+    let mut segments = operation.path.rsplit('/');
+    let last = segments.find(|segment| !segment.starts_with('{'));
     let effect = tool.hints.effect();
-    let texts = [&tool.title, description, &tool.name, last];
+    let texts = [
+        &tool.title,
+        description,
+        &tool.name,
+        last.unwrap_or_default(),
+    ];
     IndexEntry {
         verb: Verb::of_operation(&operation.method, effect, &texts),
         effect,

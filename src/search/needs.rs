@@ -5,24 +5,23 @@ use std::rc::Rc;
 
 use foldhash::HashMap;
 
-use super::words::{Writing, each_word, stem};
+use super::words::{Writing, stem, words_of};
 use crate::annotate::{Effect, Tool};
 use crate::spec::{Location, Operation};
+use crate::text::is_word_of;
 
 /// Number of sources that are kept for an operation; fewer are shown.
 const MAX_NEEDS: usize = 4;
 /// Endings of names that mean the identifier of a thing.
-const IDENTIFIERS: [&str; 11] = [
-    "id", "ids", "uuid", "number", "name", "slug", "key", "sha", "code", "handle", "login",
-];
+const IDENTIFIERS: &str = "id ids uuid number name slug key sha code handle login";
 
 /// A value that an operation needs, and an operation that yields it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Need {
     /// The index of the parameter among those of the operation.
-    pub(crate) parameter: u16,
+    pub parameter: u16,
     /// The operation that yields it, in the order of the index.
-    pub(crate) operation: u32,
+    pub operation: u32,
 }
 
 /// A parameter, with the facts that show the source of its values.
@@ -65,17 +64,14 @@ struct IdentifierSources<'o> {
 pub(crate) fn find_needs<'o>(tools: &[&'o Tool]) -> Vec<Vec<Need>> {
     let mut sources = IdentifierSources::of(tools);
     let mut known: HashMap<WantedValue<'o>, Vec<u32>> = HashMap::default();
-    let mut sources_of = |wanted: WantedValue<'o>, index: usize| -> Vec<u32> {
+    let mut sources_of = |wanted: WantedValue<'o>, index: u32| -> Vec<u32> {
         let found = known
             .entry(wanted)
             .or_insert_with(|| sources.of_parameter(wanted));
-        found
-            .iter()
-            .copied()
-            .filter(|source| *source as usize != index)
-            .collect()
+        let others = found.iter().copied();
+        others.filter(|source| *source != index).collect()
     };
-    let tools = tools.iter().enumerate();
+    let tools = (0..).zip(tools);
     tools
         .map(|(index, tool)| needs_of(&tool.operation, |wanted| sources_of(wanted, index)))
         .collect()
@@ -92,31 +88,28 @@ fn needs_of<'o>(
         })
         .filter_map(|(number, parameter)| {
             let is_path = parameter.location == Location::Path;
-            let at = is_path
-                .then(|| operation.path.find(&format!("{{{}}}", parameter.name)))
-                .flatten();
+            let before = operation
+                .path
+                .split_once(&format!("{{{}}}", parameter.name));
+            let before = before.filter(|_| is_path).map(|(before, _)| before);
             let found = sources_of(WantedValue {
                 name: &parameter.name,
-                before: at
-                    .and_then(|at| operation.path.get(..at))
-                    .unwrap_or_default(),
+                before: before.unwrap_or_default(),
                 is_path,
             });
-            Some((at.unwrap_or(usize::MAX), u16::try_from(number).ok()?, found))
+            let at = before.map_or(usize::MAX, str::len);
+            Some((at, u16::try_from(number).ok()?, found))
         })
         .collect();
     wanted.sort_by_key(|(at, number, _)| (*at, *number));
     let mut needs = Vec::new();
     for round in 0..2 {
-        for (_, parameter, found) in &wanted {
-            let known = |operation| needs.iter().any(|need: &Need| need.operation == operation);
-            if let Some(operation) = found
-                .get(round)
-                .copied()
-                .filter(|operation| !known(*operation))
+        for &(_, parameter, ref found) in &wanted {
+            if let Some(&operation) = found.get(round)
+                && !needs.iter().any(|need: &Need| need.operation == operation)
             {
                 needs.push(Need {
-                    parameter: *parameter,
+                    parameter,
                     operation,
                 });
             }
@@ -131,10 +124,8 @@ impl<'o> IdentifierSources<'o> {
     fn of(tools: &[&'o Tool]) -> Self {
         let mut sources = Self::default();
         let mut fewest = usize::MAX;
-        for (index, tool) in tools.iter().enumerate() {
-            let (operation, Ok(number)) = (&tool.operation, u32::try_from(index)) else {
-                continue;
-            };
+        for (number, tool) in (0..).zip(tools) {
+            let operation = &tool.operation;
             let path = operation.path.trim_end_matches('/');
             let last = path.rsplit('/').next().unwrap_or_default();
             if tool.hints.effect() != Effect::Read
@@ -154,16 +145,13 @@ impl<'o> IdentifierSources<'o> {
                 sources.general = Some(number);
             }
             sources.by_path.entry(path).or_insert(number);
-            sources
-                .by_noun
-                .entry(noun)
-                .or_default()
-                .push(IdentifierSource {
-                    operation: number,
-                    path,
-                    variables,
-                    searches,
-                });
+            let named = sources.by_noun.entry(noun).or_default();
+            named.push(IdentifierSource {
+                operation: number,
+                path,
+                variables,
+                searches,
+            });
         }
         for found in sources.by_noun.values_mut() {
             found.sort_by_key(|source| (!source.searches, source.variables, source.path.len()));
@@ -172,15 +160,11 @@ impl<'o> IdentifierSources<'o> {
     }
 
     fn segment(&mut self, segment: &'o str) -> &SegmentWords {
-        self.segments
-            .entry(segment)
-            .or_insert_with(|| SegmentWords {
-                noun: noun_of(segment),
-                searches: matches!(
-                    stem(&segment.to_lowercase()).as_ref(),
-                    "search" | "find" | "lookup"
-                ),
-            })
+        let read = || SegmentWords {
+            noun: noun_of(segment),
+            searches: is_word_of("search find lookup", &stem(&segment.to_lowercase())),
+        };
+        self.segments.entry(segment).or_insert_with(read)
     }
 
     /// The operations that yield a parameter, best first.
@@ -232,27 +216,19 @@ impl<'o> IdentifierSources<'o> {
 
 /// The stem of the last word of a name.
 fn noun_of(name: &str) -> Rc<str> {
-    let mut last = String::new();
-    each_word(name, Writing::Identifier, |word| {
-        word.clone_into(&mut last);
-    });
-    stem(&last).into()
+    let last = words_of(name, Writing::Identifier).pop();
+    stem(&last.unwrap_or_default()).into()
 }
 
 /// Returns true if a name by itself means an identifier: `id`.
 fn is_identifier(name: &str) -> bool {
-    IDENTIFIERS.contains(&name.to_lowercase().as_str())
+    is_word_of(IDENTIFIERS, &name.to_lowercase())
 }
 
 /// Returns the noun that a parameter identifies: `movie_id` a movie. `None` if its name has none.
 fn identified_noun(name: &str) -> Option<Rc<str>> {
-    let mut words = Vec::new();
-    each_word(name, Writing::Identifier, |word| {
-        words.push(word.to_owned());
-    });
+    let mut words = words_of(name, Writing::Identifier);
     let ending = words.pop()?;
     let noun = words.pop()?;
-    IDENTIFIERS
-        .contains(&ending.as_str())
-        .then(|| stem(&noun).into())
+    is_word_of(IDENTIFIERS, &ending).then(|| stem(&noun).into())
 }

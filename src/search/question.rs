@@ -7,46 +7,44 @@ use foldhash::HashMap;
 
 use super::index::{Listed, SearchIndex};
 use super::verbs::Verb;
-use super::words::{Term, Writing, each_word, is_particle, is_stop_word, stem};
+use super::words::{Term, Writing, is_particle, is_stop_word, stem, words_of};
+use crate::text::is_word_of;
 
 /// More of a question is not read.
 pub(crate) const MAX_QUESTION_CHARACTERS: usize = 400;
 
 /// Verbs whose meaning a particle changes: `turn on`, `log in`, `set up`.
-const PHRASAL_VERBS: [&str; 17] = [
-    "turn", "switch", "power", "shut", "log", "sign", "set", "opt", "check", "roll", "scale",
-    "spin", "start", "take", "clean", "hang", "lock",
-];
+const PHRASAL_VERBS: &str =
+    "turn switch power shut log sign set opt check roll scale spin start take clean hang lock";
 
 /// A question as the index understands it.
 pub(crate) struct Question {
     /// Its words, without stop words and values.
-    pub(crate) words: Vec<QuestionWord>,
-    pub(crate) verb: Option<Verb>,
+    pub words: Vec<QuestionWord>,
+    pub verb: Option<Verb>,
     /// True if the question has a word that is not a stop word.
-    pub(crate) has_words: bool,
+    pub has_words: bool,
 }
 
 /// A word of a question.
 pub(crate) struct QuestionWord {
     /// Its term and those of its synonyms, if any operation has them.
-    pub(crate) meanings: Vec<WordMeaning>,
+    pub meanings: Vec<WordMeaning>,
     /// True if the word is an action, and not its object.
-    pub(crate) is_verb: bool,
+    pub is_verb: bool,
 }
 
 /// A term that a word of a question may mean.
 #[derive(Clone, Copy)]
 pub(crate) struct WordMeaning {
-    pub(crate) term: Term,
-    pub(crate) is_synonym: bool,
+    pub term: Term,
+    pub is_synonym: bool,
 }
 
 impl Question {
     /// Reads a question by the rules by which documents are read.
     pub(crate) fn read(text: &str, index: &SearchIndex, listed: Listed<'_>) -> Self {
-        let mut folded: Vec<String> = Vec::new();
-        each_word(text, Writing::Prose, |word| folded.push(word.to_owned()));
+        let folded = words_of(text, Writing::Prose);
         let stems: Vec<String> = folded.iter().map(|word| stem(word).into_owned()).collect();
         let likely_values = words_of_values(text);
         let mut words = Vec::new();
@@ -55,7 +53,7 @@ impl Question {
         let mut read: Vec<&str> = Vec::new();
         for (at, (word, stemmed)) in folded.iter().zip(&stems).enumerate() {
             let verb = phrasal.take_if(|_| is_particle(word));
-            if PHRASAL_VERBS.contains(&stemmed.as_str()) {
+            if is_word_of(PHRASAL_VERBS, stemmed) {
                 phrasal = Some(stemmed);
             }
             let stops = if is_particle(word) {
@@ -126,7 +124,7 @@ fn words_of_values(text: &str) -> Vec<String> {
         let has_mark = token
             .contains(|character: char| character.is_numeric() || "/@.=$_#".contains(character));
         if is_quoted || is_name || has_mark {
-            each_word(token, Writing::Prose, |word| found.push(word.to_owned()));
+            found.extend(words_of(token, Writing::Prose));
         }
         is_quoted &= !token.ends_with(['"', '\u{201d}', '\'']);
     }
@@ -141,22 +139,17 @@ static TABLE: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
     let mut table: HashMap<String, Vec<String>> = HashMap::default();
     for line in GROUPS.lines() {
         let mut words = line.split_whitespace();
-        let key: Vec<_> = words
-            .next()
-            .unwrap_or_default()
-            .split('_')
-            .map(stem)
-            .collect();
-        let synonyms = words
-            .flat_map(|word| word.split('_'))
-            .map(|word| stem(word).into_owned());
+        let key = words.next().unwrap_or_default().split('_').map(stem);
+        let key: Vec<_> = key.collect();
+        let synonyms = words.flat_map(|word| word.split('_'));
+        let synonyms = synonyms.map(|word| stem(word).into_owned());
         table.entry(key.join("_")).or_default().extend(synonyms);
     }
     table
 });
 
 /// The synonyms of a stem, or of two stems joined by `_`, as stems.
-pub(crate) fn synonyms_of(stem: &str) -> &'static [String] {
+fn synonyms_of(stem: &str) -> &'static [String] {
     TABLE.get(stem).map_or(&[], Vec::as_slice)
 }
 

@@ -2,7 +2,7 @@
 
 use super::index::{Listed, SearchIndex, to_f32};
 use super::question::{MAX_QUESTION_CHARACTERS, Question, QuestionWord, WordMeaning};
-use super::words::{Term, Writing, each_word, is_stop_word};
+use super::words::{Term, Writing, is_stop_word, words_of};
 use crate::annotate::Tool;
 use crate::spec::Operation;
 
@@ -36,15 +36,15 @@ const NEEDY: usize = 3;
 /// Operations that answer a question, best first.
 #[derive(Default)]
 pub(crate) struct Ranking {
-    pub(crate) hits: Vec<usize>,
+    pub hits: Vec<usize>,
     /// Number of the first of them that answer about as well as the best one.
-    pub(crate) good: usize,
+    pub good: usize,
     /// True if any word of the question occurs in any operation.
-    pub(crate) is_known: bool,
+    pub is_known: bool,
     /// True if there are words to search for.
-    pub(crate) has_words: bool,
+    pub has_words: bool,
     /// Fit of the best operation.
-    pub(crate) fit: f32,
+    pub fit: f32,
 }
 
 /// One operation, and how well it answers.
@@ -71,17 +71,11 @@ impl SearchIndex {
         listed: Listed<'_>,
         admitted: &dyn Fn(usize) -> bool,
     ) -> Ranking {
-        let end = text
-            .char_indices()
-            .nth(MAX_QUESTION_CHARACTERS)
-            .map_or(text.len(), |(at, _)| at);
-        let question = Question::read(text.get(..end).unwrap_or_default(), self, listed);
+        let text: String = text.chars().take(MAX_QUESTION_CHARACTERS).collect();
+        let question = Question::read(&text, self, listed);
         let scored = self.score(&question, listed, admitted);
-        let fit = scored
-            .iter()
-            .take(ASKED)
-            .map(|scored| scored.fit)
-            .fold(0.0, f32::max);
+        let best = scored.iter().take(ASKED);
+        let fit = best.map(|scored| scored.fit).fold(0.0, f32::max);
         let (mut hits, mut good) = (Vec::new(), 0);
         if fit >= LEAST_FIT {
             let least = scored.first().map_or(0.0, |best| best.score * GOOD_SHARE);
@@ -102,10 +96,12 @@ impl SearchIndex {
     /// need.
     fn put_sources(&self, hits: &mut Vec<usize>, admitted: &dyn Fn(usize) -> bool) {
         let tail = hits.split_off(hits.len().min(NEEDS_AFTER));
-        let first_source =
-            |hit: &usize| self.needs(*hit).first().map(|need| need.operation as usize);
         let mut moved: Vec<usize> = Vec::new();
-        for source in hits.iter().take(NEEDY).filter_map(first_source) {
+        for source in hits
+            .iter()
+            .take(NEEDY)
+            .filter_map(|hit| self.needs(*hit).first().map(|need| need.operation as usize))
+        {
             if !tail.is_empty()
                 && admitted(source)
                 && !hits.contains(&source)
@@ -126,21 +122,16 @@ impl SearchIndex {
         listed: Listed<'_>,
         admitted: &dyn Fn(usize) -> bool,
     ) -> Vec<Scored> {
-        let count = listed.map_or(self.len(), |is_listed| {
-            (0..self.len())
-                .filter(|operation| is_listed(*operation))
-                .count()
-        });
+        let all = 0..self.len();
+        let count = all
+            .filter(|one| listed.is_none_or(|is_listed| is_listed(*one)))
+            .count();
         let mut tallies = vec![Tally::default(); self.len()];
         let mut all_weights = 0.0;
         for word in &question.words {
-            let counts = if word.is_verb { VERB } else { 1.0 };
-            let weight = counts
-                * if word.meanings.is_empty() {
-                    UNKNOWN
-                } else {
-                    1.0
-                };
+            let of = |is_so: bool, factor: f32| if is_so { factor } else { 1.0 };
+            let counts = of(word.is_verb, VERB);
+            let weight = counts * of(word.meanings.is_empty(), UNKNOWN);
             all_weights += weight;
             for (tally, found) in tallies.iter_mut().zip(self.find(word, count, listed)) {
                 tally.score += counts * found.score;
@@ -229,15 +220,12 @@ pub(crate) fn names_exactly(question: &str, tool: &Tool) -> bool {
 /// Compares the words of a question with those of a name, in order and without stop words;
 /// `archive a feature` says `archiveFeature`.
 pub(crate) fn says_name(question: &str, name: &str) -> bool {
-    let words = |text: &str| {
-        let mut words = Vec::new();
-        each_word(text, Writing::Identifier, |word| {
-            words.push(word.to_owned());
-        });
+    let [question, name] = [question, name].map(|text| {
+        let mut words = words_of(text, Writing::Identifier);
         words.retain(|word| !is_stop_word(word));
         words
-    };
-    words(question) == words(name)
+    });
+    question == name
 }
 
 #[cfg(test)]

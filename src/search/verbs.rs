@@ -7,6 +7,7 @@ use http::Method;
 
 use super::words::{Writing, first_words, is_stop_word, stem};
 use crate::annotate::Effect;
+use crate::text::is_word_of;
 
 /// A kind of action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl Verb {
     /// Returns the kind of action that a question in folded words asks for.
     pub(crate) fn of_question(words: &[String]) -> Option<Self> {
         let first = words.first()?;
-        if ASKS.split_whitespace().any(|asks| asks == first) {
+        if is_word_of(ASKS, first) {
             return Some(Self::Read);
         }
         for (index, word) in words.iter().enumerate() {
@@ -102,10 +103,11 @@ impl Verb {
             }
         }
         // `archive a feature` asks for an action of any kind.
-        let is_imperative = |article: &String| {
-            matches!(article.as_str(), "a" | "an" | "the" | "this" | "my" | "our")
-        };
-        (!is_stop_word(first) && words.get(1).is_some_and(is_imperative)).then_some(Self::Act)
+        (!is_stop_word(first)
+            && words.get(1).is_some_and(|article| {
+                matches!(article.as_str(), "a" | "an" | "the" | "this" | "my" | "our")
+            }))
+        .then_some(Self::Act)
     }
 
     /// Returns the kind of an operation's action: by its method; POST and PUT by the verb that one

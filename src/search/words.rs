@@ -63,6 +63,13 @@ pub(crate) fn each_word(text: &str, writing: Writing, mut visit: impl FnMut(&str
     }
 }
 
+/// All words of a text.
+pub(crate) fn words_of(text: &str, writing: Writing) -> Vec<String> {
+    let mut words = Vec::new();
+    each_word(text, writing, |word| words.push(word.to_owned()));
+    words
+}
+
 /// The first words of a text, of which no more is read than they take.
 pub(crate) fn first_words(text: &str, writing: Writing, count: usize) -> Vec<String> {
     let (mut found, mut folded) = (Vec::new(), String::new());
@@ -142,7 +149,7 @@ fn fold_marks(text: &str) -> String {
 }
 
 /// Returns true if a letter belongs to a script that writes words without spaces between them.
-pub(crate) fn is_ideograph(character: char) -> bool {
+fn is_ideograph(character: char) -> bool {
     matches!(character,
         '\u{e00}'..='\u{eff}' | '\u{1100}'..='\u{11ff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}')

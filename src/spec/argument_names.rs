@@ -3,6 +3,8 @@
 use foldhash::HashSet;
 use sha2::{Digest, Sha256};
 
+use crate::text::hex;
+
 /// The longest property key that every client accepts.
 const MAX_ARGUMENT_NAME: usize = 64;
 
@@ -15,46 +17,20 @@ pub fn sanitize_argument_name(name: &str) -> String {
         return name.to_owned();
     }
     let legal = |character: char| u8::try_from(character).is_ok_and(is_key_byte);
-    let words: Vec<&str> = name
-        .split(|character| !legal(character))
-        .filter(|word| !word.is_empty())
-        .collect();
-    let key = if words.is_empty() {
-        "argument".to_owned()
-    } else {
-        words.join("_")
-    };
-    // A name that lost everything but a shared stand-in would clash with its like; the hash
-    // distinguishes them.
-    if words.is_empty() || key.len() > MAX_ARGUMENT_NAME {
-        shorten_with_hash(&key, name, MAX_ARGUMENT_NAME)
-    } else {
-        key
+    let words = name.split(|character| !legal(character));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    match words.join("_") {
+        // A name that lost everything but a shared stand-in would clash with its like; the hash
+        // distinguishes them.
+        key if key.is_empty() => shorten_with_hash("argument", name, MAX_ARGUMENT_NAME),
+        key if key.len() > MAX_ARGUMENT_NAME => shorten_with_hash(&key, name, MAX_ARGUMENT_NAME),
+        key => key,
     }
 }
 
-/// The words for punctuation that distinguishes names: `DateSent<` is `DateSent_lt`. The longest
-/// come first.
-const SPELLED: [(&str, &str); 18] = [
-    ("<=", "lte"),
-    (">=", "gte"),
-    ("!=", "ne"),
-    ("<>", "ne"),
-    ("==", "eq"),
-    ("<", "lt"),
-    (">", "gt"),
-    ("=", "eq"),
-    ("!", "not"),
-    ("~", "like"),
-    ("*", "any"),
-    ("+", "plus"),
-    ("$", "dollar"),
-    ("@", "at"),
-    ("#", "hash"),
-    ("&", "and"),
-    ("|", "or"),
-    ("%", "percent"),
-];
+/// Punctuation that distinguishes names, each with the word for it: `DateSent<` is `DateSent_lt`.
+/// The longest come first.
+const SPELLED: &str = "<=lte >=gte !=ne <>ne ==eq <lt >gt =eq !not ~like *any +plus $dollar @at #hash &and |or %percent";
 
 /// `name` as a legal key in which punctuation is written as words, for names that differ in nothing
 /// else.
@@ -62,16 +38,17 @@ pub(crate) fn spell_argument_name(name: &str) -> String {
     let mut spelled = String::with_capacity(name.len() + 8);
     let mut rest = name;
     while let Some(character) = rest.chars().next() {
-        let (sign, word) = SPELLED
-            .into_iter()
-            .find(|(sign, _)| rest.starts_with(sign))
-            .unwrap_or((rest.get(..character.len_utf8()).unwrap_or_default(), ""));
-        if word.is_empty() {
-            spelled.push(character);
-        } else {
+        let mut known = SPELLED.split(' ').map(|known| {
+            let word = known.trim_start_matches(|sign: char| sign.is_ascii_punctuation());
+            (known.strip_suffix(word).unwrap_or_default(), word)
+        });
+        if let Some((sign, word)) = known.find(|(sign, _)| rest.starts_with(sign)) {
             spelled.extend([" ", word, " "]);
+            rest = rest.strip_prefix(sign).unwrap_or_default();
+        } else {
+            spelled.push(character);
+            rest = rest.strip_prefix(character).unwrap_or_default();
         }
-        rest = rest.get(sign.len()..).unwrap_or_default();
     }
     sanitize_argument_name(&spelled)
 }
@@ -105,14 +82,7 @@ pub(crate) fn shorten_with_hash(text: &str, whole: &str, max_bytes: usize) -> St
 
 /// Six hexadecimal digits that depend on nothing but `text`.
 pub(crate) fn hash(text: &str) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(text.as_bytes()).iter().take(3).fold(
-        String::with_capacity(6),
-        |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        },
-    )
+    hex(Sha256::digest(text.as_bytes()).get(..3).unwrap_or_default())
 }
 
 /// `key`, or the first of `key_suffix`, `key_suffix_2`, … that `taken` does not hold; the answer is

@@ -12,10 +12,10 @@ pub(super) const MIN_JUMP_BYTES: usize = 64;
 /// being read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Jump {
-    pub(super) start: u32,
-    pub(super) end: u32,
+    pub start: u32,
+    pub end: u32,
     /// Number of the jumps inside of it, which come next.
-    pub(super) inner: u32,
+    pub inner: u32,
 }
 
 /// Returns the jumps of a text in the order of their beginnings.
@@ -97,8 +97,11 @@ pub(super) fn bracket_end(bytes: &[u8], start: usize) -> Option<usize> {
 /// Returns the index after the number, or the word, that begins at `start`.
 pub(crate) fn scalar_end(bytes: &[u8], start: usize) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
-    let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
-    start + rest.iter().position(ends).unwrap_or(rest.len())
+    start
+        + rest
+            .iter()
+            .position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'))
+            .unwrap_or(rest.len())
 }
 
 /// Returns the index of the next of `"{}[]`. Looks at eight bytes at once by the arithmetic that
@@ -119,9 +122,8 @@ fn next_bracket_or_quote(bytes: &[u8]) -> Option<usize> {
             return Some(index * 8 + (found.trailing_zeros() / 8) as usize);
         }
     }
-    let is_found = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
     rest.iter()
-        .position(is_found)
+        .position(|byte| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']'))
         .map(|at| chunks.len() * 8 + at)
 }
 

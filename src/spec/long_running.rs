@@ -33,28 +33,25 @@ pub enum FinalState {
 impl LongRunning {
     /// Reads what an Operation Object says.
     pub(crate) fn read(document: &Document, operation: &Object<'_>) -> Self {
-        let responses = operation.get("responses");
         // Most operations declare neither, and their responses are not opened for it.
-        let is_mentioned = responses.is_some_and(|responses| {
+        let mentions = |responses: &Node<'_>| {
             let text = responses.text().as_bytes();
             ["\"202\"", "\"2XX\"", "\"2xx\""]
                 .iter()
                 .any(|key| memchr::memmem::find(text, key.as_bytes()).is_some())
-        });
-        let declared = responses
-            .filter(|_| is_mentioned)
-            .and_then(Node::object)
-            .unwrap_or_default();
-        let headers = declared
+        };
+        let responses = operation.get("responses").filter(mentions);
+        let declared = responses.and_then(Node::object).unwrap_or_default();
+        let accepted = declared
             .get("202")
-            .and_then(|response| document.object(response)?.object("headers"))
-            .unwrap_or_default();
+            .and_then(|response| document.object(response));
+        let headers = accepted.unwrap_or_default().object("headers");
         let names_status = |(name, _): (&str, _)| {
             STATUS_HEADERS
                 .iter()
                 .any(|known| name.eq_ignore_ascii_case(known))
         };
-        let is_long = operation.boolean("x-ms-long-running-operation") == Some(true);
+        let is_long = operation.is_true("x-ms-long-running-operation");
         Self {
             is_accepted: declared
                 .iter()
@@ -62,10 +59,7 @@ impl LongRunning {
             names_status: headers.iter().any(names_status),
             extension: is_long.then(|| {
                 let options = operation.object("x-ms-long-running-operation-options");
-                match options
-                    .and_then(|options| options.text("final-state-via"))
-                    .as_deref()
-                {
+                match options.text("final-state-via").as_deref() {
                     Some("azure-async-operation" | "operation-location") => FinalState::Status,
                     Some("location") => FinalState::Location,
                     Some("original-uri") => FinalState::Original,

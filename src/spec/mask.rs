@@ -85,7 +85,7 @@ impl PartialEq for Mask {
     fn eq(&self, other: &Self) -> bool {
         let pattern = |mask: &Self| match &mask.values {
             MaskedValues::Pattern(regex) => Some(regex.as_str().to_owned()),
-            MaskedValues::Card | MaskedValues::Iban => None,
+            _ => None,
         };
         self.name == other.name && pattern(self) == pattern(other)
     }
@@ -114,10 +114,11 @@ impl Mask {
     /// # Errors
     /// A sentence that says what is wrong with the name or the pattern.
     pub fn of_pattern(name: &str, pattern: &str) -> Result<Self, String> {
-        let is_part = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
         if name.len() > 32
             || !name.starts_with(|first: char| first.is_ascii_lowercase())
-            || !name.bytes().all(is_part)
+            || !name
+                .bytes()
+                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
         {
             return Err(
                 "a name has 1 to 32 small letters, digits, `_` and `-`, and begins with a letter"
@@ -130,10 +131,8 @@ impl Mask {
             format!("the pattern cannot be used: {why}")
         })?;
         // A boundary matches nothing as well, but only beside a character.
-        if ["", " a "]
-            .iter()
-            .any(|text| regex.find_iter(text).any(|found| found.is_empty()))
-        {
+        let matches_empty = |text| regex.find_iter(text).any(|found| found.is_empty());
+        if matches_empty("") || matches_empty(" a ") {
             return Err("the pattern matches the empty text".into());
         }
         let (name, values) = (name.into(), MaskedValues::Pattern(regex));
@@ -158,14 +157,12 @@ impl Mask {
 }
 
 /// Returns true if a text holds a value of one of the masks.
-#[must_use]
 pub(crate) fn has_masked(masks: &[Mask], text: &str) -> bool {
     masks.iter().any(|mask| !mask.places(text).is_empty())
 }
 
 /// Returns the text with a mark in place of each value, and the number of values of each name;
 /// `None` if it holds none.
-#[must_use]
 pub(crate) fn masked(masks: &[Mask], text: &str) -> Option<(String, BTreeMap<Arc<str>, u64>)> {
     let mut counts = BTreeMap::new();
     let mut clean = masked_once(masks, text, &mut counts)?;
@@ -179,12 +176,10 @@ pub(crate) fn masked(masks: &[Mask], text: &str) -> Option<(String, BTreeMap<Arc
 }
 
 fn masked_once(masks: &[Mask], text: &str, counts: &mut BTreeMap<Arc<str>, u64>) -> Option<String> {
-    let of_mask = |mask| {
-        Mask::places(mask, text)
-            .into_iter()
-            .map(move |place| (place, mask))
-    };
-    let mut found: Vec<((usize, usize), &Mask)> = masks.iter().flat_map(of_mask).collect();
+    let mut found: Vec<((usize, usize), &Mask)> = Vec::new();
+    for mask in masks {
+        found.extend(mask.places(text).into_iter().map(|place| (place, mask)));
+    }
     if found.is_empty() {
         return None;
     }
@@ -200,13 +195,13 @@ fn masked_once(masks: &[Mask], text: &str, counts: &mut BTreeMap<Arc<str>, u64>)
     found.retain(|((start, end), _)| !is_in_mark(*start, *end));
     found.sort_by_key(|((start, end), _)| (*start, Reverse(*end)));
     let (mut clean, mut from) = (String::new(), 0);
-    for ((start, end), mask) in &found {
-        if *start >= from {
-            clean.push_str(text.get(from..*start).unwrap_or_default());
+    for &((start, end), mask) in &found {
+        if start >= from {
+            clean.push_str(text.get(from..start).unwrap_or_default());
             clean.push_str(&mask.mark());
             *counts.entry(Arc::clone(&mask.name)).or_default() += 1;
         }
-        from = from.max(*end);
+        from = from.max(end);
     }
     clean.push_str(text.get(from..).unwrap_or_default());
     (!found.is_empty()).then_some(clean)
@@ -267,16 +262,14 @@ fn grouped(text: &str, number: &CheckedNumber) -> Vec<(usize, usize)> {
         let (before, rest) = text.split_at_checked(at).unwrap_or_default();
         let length = rest
             .iter()
-            .take_while(|byte| (number.is_part)(**byte))
-            .count();
+            .position(|byte| !(number.is_part)(*byte))
+            .unwrap_or(rest.len());
         let group = rest.get(..length).unwrap_or_default();
-        let end = if (number.begins)(before, group) {
-            checked_end(before, rest, number).map(|length| at + length)
-        } else {
-            None
-        };
-        places.extend(end.map(|end| (at, end)));
-        at = end.unwrap_or(at + length);
+        let number_length = Some(number)
+            .filter(|number| (number.begins)(before, group))
+            .and_then(|number| checked_end(before, rest, number));
+        places.extend(number_length.map(|length| (at, at + length)));
+        at += number_length.unwrap_or(length);
     }
     places
 }
@@ -301,10 +294,11 @@ fn checked_end(before: &[u8], text: &[u8], number: &CheckedNumber) -> Option<usi
                 {
                     longest = Some(at);
                 }
-                if group < number.min_group || !matches!(after, Some(b' ' | b'-')) {
-                    break;
-                }
-                if !text.get(at + 1).is_some_and(|byte| (number.is_part)(*byte)) {
+                let next = text.get(at + 1);
+                if group < number.min_group
+                    || !matches!(after, Some(b' ' | b'-'))
+                    || !next.is_some_and(|byte| (number.is_part)(*byte))
+                {
                     break;
                 }
                 group = 0;
@@ -328,13 +322,18 @@ fn has_luhn_digit(digits: &[u8]) -> bool {
 /// letters as numbers from 10 (ISO 7064 MOD 97-10).
 fn has_mod_97_digits(number: &[u8]) -> bool {
     let (head, rest) = number.split_at_checked(4).unwrap_or_default();
-    let remainder =
-        rest.iter()
-            .chain(head)
-            .fold(0, |remainder, byte| match char::from(*byte).to_digit(36) {
-                Some(value) if value > 9 => (remainder * 100 + value) % 97,
-                value => (remainder * 10 + value.unwrap_or_default()) % 97,
-            });
+    let values = rest
+        .iter()
+        .chain(head)
+        .map(|byte| char::from(*byte).to_digit(36));
+    let remainder = values.flatten().fold(0, |remainder, value| {
+        let shifted = if value > 9 {
+            remainder * 100
+        } else {
+            remainder * 10
+        };
+        (shifted + value) % 97
+    });
     remainder == 1
 }
 

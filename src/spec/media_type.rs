@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use http::header::{CONTENT_TYPE, HeaderMap};
 
 /// Kind of content that a media type denotes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MediaKind {
     /// `application/json`, `*+json`, and `*/*`.
+    #[default]
     Json,
     /// `application/jsonl`, `application/x-ndjson`: one JSON text a line.
     Lines,
@@ -102,7 +103,6 @@ pub(crate) fn pieces(media_type: &str) -> impl Iterator<Item = &str> {
 
 impl MediaKind {
     /// The kind of a media type (RFC 6838), by its essence; parameters do not count.
-    #[must_use]
     pub fn of(media_type: &str) -> Self {
         match &*essence(media_type) {
             "application/json" | "*/*" | "application/*" | "text/json" => Self::Json,

@@ -33,7 +33,6 @@ pub struct Object<'a> {
 impl<'a> Node<'a> {
     /// Makes a node of the value that `text` spells. The text must be one JSON value; every reader
     /// here answers `None` if it is not.
-    #[must_use]
     pub fn new(text: &'a str) -> Self {
         Self::in_file(0, text, &[])
     }
@@ -76,7 +75,6 @@ impl<'a> Node<'a> {
     }
 
     /// Returns the span of the value.
-    #[must_use]
     pub fn span(self) -> Span {
         Span {
             file: self.file,
@@ -86,13 +84,11 @@ impl<'a> Node<'a> {
     }
 
     /// The JSON text itself.
-    #[must_use]
     pub fn text(self) -> &'a str {
         self.text
     }
 
     /// Returns the members, or `None` if the value is not an object.
-    #[must_use]
     pub fn object(self) -> Option<Object<'a>> {
         let mut members = self.members()?;
         let mut all = Vec::with_capacity(8);
@@ -113,7 +109,6 @@ impl<'a> Node<'a> {
     }
 
     /// Returns the items, or `None` if the value is not an array.
-    #[must_use]
     pub fn array(self) -> Option<Vec<Node<'a>>> {
         let mut items = Contents::of(self).filter(|_| self.text.starts_with('['))?;
         let all = items.by_ref().map(|(_, item)| item).collect();
@@ -128,16 +123,14 @@ impl<'a> Node<'a> {
     }
 
     /// Returns the strings among the items; none if the value is not an array.
-    #[must_use]
     pub fn strings(self) -> Vec<String> {
-        let items = self.array().unwrap_or_default().into_iter();
+        let items = self.items().into_iter().flatten();
         items
             .filter_map(|item| Some(item.string()?.into_owned()))
             .collect()
     }
 
     /// Returns the string, or `None` if the value is not a string.
-    #[must_use]
     pub fn string(self) -> Option<Cow<'a, str>> {
         let quoted = self.text.trim_end();
         let is_string =
@@ -146,7 +139,6 @@ impl<'a> Node<'a> {
     }
 
     /// The boolean; documents also write it as a string (`"true"`), which is what they mean.
-    #[must_use]
     pub fn boolean(self) -> Option<bool> {
         match self.text.trim_end() {
             "true" | "\"true\"" => Some(true),
@@ -157,7 +149,6 @@ impl<'a> Node<'a> {
 
     /// A string, or the text of a number or boolean: some documents write `version: 3.0` or
     /// `default: true` unquoted.
-    #[must_use]
     pub fn scalar(self) -> Option<Cow<'a, str>> {
         match self.text.as_bytes().first() {
             Some(b'"') => self.string(),
@@ -168,7 +159,6 @@ impl<'a> Node<'a> {
 
     /// Returns the whole value as a tree, or `None` if it nests deeper than `serde_json` follows
     /// (128 levels).
-    #[must_use]
     pub fn value(self) -> Option<Value> {
         crate::json::parse_text(self.text).ok()
     }
@@ -177,7 +167,6 @@ impl<'a> Node<'a> {
 impl<'a> Object<'a> {
     /// The value of `key`; of a key written twice the last one counts, as in every JSON parser
     /// users know.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<Node<'a>> {
         self.members
             .iter()
@@ -187,25 +176,52 @@ impl<'a> Object<'a> {
     }
 
     /// The string under `key`, owned.
-    #[must_use]
     pub fn text(&self, key: &str) -> Option<String> {
         self.get(key).and_then(Node::scalar).map(Cow::into_owned)
     }
 
     /// The boolean under `key`.
-    #[must_use]
-    pub fn boolean(&self, key: &str) -> Option<bool> {
+    pub(crate) fn boolean(&self, key: &str) -> Option<bool> {
         self.get(key).and_then(Node::boolean)
     }
 
-    /// The object under `key`.
-    pub(crate) fn object(&self, key: &str) -> Option<Self> {
-        self.get(key).and_then(Node::object)
+    /// Returns true if the boolean under `key` is there and true.
+    pub(crate) fn is_true(&self, key: &str) -> bool {
+        self.boolean(key) == Some(true)
     }
 
-    /// The items of the array under `key`.
-    pub(crate) fn array(&self, key: &str) -> Option<Vec<Node<'a>>> {
-        self.get(key).and_then(Node::array)
+    /// Returns true if there is one of some keys, which are separated by spaces.
+    pub(crate) fn has_any(&self, keys: &str) -> bool {
+        keys.split(' ').any(|key| self.get(key).is_some())
+    }
+
+    /// Returns true if there is that text under `key`.
+    pub(crate) fn is(&self, key: &str, text: &str) -> bool {
+        self.get(key).and_then(Node::scalar).as_deref() == Some(text)
+    }
+
+    /// The object under `key`; an empty one if there is none.
+    pub(crate) fn object(&self, key: &str) -> Self {
+        self.get(key).and_then(Node::object).unwrap_or_default()
+    }
+
+    /// The items of the array under `key`; none if there is none.
+    pub(crate) fn array(&self, key: &str) -> Vec<Node<'a>> {
+        self.get(key).and_then(Node::array).unwrap_or_default()
+    }
+
+    /// The strings in the array under `key`; none if there is none.
+    pub(crate) fn strings(&self, key: &str) -> Vec<String> {
+        self.get(key).map(Node::strings).unwrap_or_default()
+    }
+
+    /// The types that a schema names; none if it names none.
+    pub(crate) fn types(&self) -> Vec<String> {
+        let Some(kind) = self.get("type") else {
+            return Vec::new();
+        };
+        kind.string()
+            .map_or_else(|| kind.strings(), |one| vec![one.into_owned()])
     }
 
     /// The members in document order.
@@ -214,13 +230,11 @@ impl<'a> Object<'a> {
     }
 
     /// Returns the number of members.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
     /// Returns true if there are no members.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -353,6 +367,11 @@ impl Span {
     /// Returns true if the other span is inside of this one, or equals it.
     pub(crate) fn holds(self, other: Self) -> bool {
         self.file == other.file && self.start <= other.start && other.end <= self.end
+    }
+
+    /// Its place in the order of all values.
+    pub(crate) fn begin(self) -> (u32, u32) {
+        (self.file, self.start)
     }
 
     /// The offsets as a range of the file's text.

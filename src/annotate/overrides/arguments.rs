@@ -7,10 +7,10 @@ use std::sync::Arc;
 use http::Method;
 
 use super::ruled_schema::RuledSchema;
-use crate::annotate::layers::Layers;
+use crate::annotate::layers::{Candidate, Layers};
 use crate::spec::operation::request_body::{BODY, BodySchema, CHOICE, MediaType};
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, FixedParameter, Validation};
-use crate::spec::{Location, MediaKind, Operation, argument_names};
+use crate::spec::{Diagnostic, Location, MediaKind, Operation, argument_names};
 
 /// Faults of rules for arguments. A rule for an argument that no operation has would otherwise be
 /// ignored without a message.
@@ -34,11 +34,12 @@ impl RuleFindings {
 
     /// Notes what became of the rules for properties of a body.
     pub(crate) fn note_properties(&mut self, ruled: &RuledSchema) {
-        ruled
-            .properties
-            .iter()
-            .for_each(|property| self.note(&property.rule, true));
-        ruled.absent.iter().for_each(|rule| self.note(rule, false));
+        for property in &ruled.properties {
+            self.note(&property.rule, true);
+        }
+        for rule in &ruled.absent {
+            self.note(rule, false);
+        }
         for problem in &ruled.problems {
             if !self.problems.contains(problem) {
                 self.problems.push(problem.clone());
@@ -67,21 +68,19 @@ pub(crate) fn rules_name_arguments(layers: &Layers) -> bool {
 }
 
 /// Notes in each operation what the rules that match it set for its arguments, and takes away those
-/// that no call gives. Operations are known by their `own` names, and by those that the document
-/// has `given` them.
+/// that no call gives.
 pub(crate) fn rule_arguments(
-    operations: &mut [Box<Operation>],
+    candidates: &mut [Candidate],
     layers: &Layers,
-    [own, given]: [&[String]; 2],
     findings: &mut RuleFindings,
 ) {
-    for ((operation, own), given) in operations.iter_mut().zip(own).zip(given) {
+    for candidate in candidates {
         let mut rules: Vec<ArgumentRule> = Vec::new();
         let mut lenient = None;
         for rule in layers
             .rules
             .iter()
-            .filter(|rule| rule.matches([own, given], operation))
+            .filter(|rule| rule.matches(candidate.names(), &candidate.operation))
         {
             match rule.says.keys.validate {
                 Some(Validation::Lenient) => lenient = Some(rule.name.as_str()),
@@ -98,6 +97,7 @@ pub(crate) fn rule_arguments(
                 }
             }
         }
+        let operation = &mut *candidate.operation;
         for rule in rules {
             apply_rule(operation, rule, findings);
         }
@@ -112,29 +112,57 @@ pub(crate) fn rule_arguments(
     }
 }
 
+/// Marks the path parameters whose values may hold slashes. A name that is not a path parameter of
+/// any operation of its rule is a finding.
+pub(crate) fn allow_slashes(candidates: &mut [Candidate]) -> Vec<Diagnostic> {
+    let mut is_known: BTreeMap<&str, bool> = BTreeMap::new();
+    for candidate in candidates {
+        for name in &candidate.decision.said.keys.slashes {
+            let mut parameters = candidate.operation.parameters.iter_mut();
+            let found = parameters.find(|parameter| parameter.is(Location::Path, name));
+            *is_known.entry(name).or_default() |= found.is_some();
+            if let Some(parameter) = found {
+                Arc::make_mut(parameter).slashes = true;
+            }
+        }
+    }
+    let unknown = is_known.into_iter().filter(|(_, is_known)| !is_known);
+    let warning = |name: &str| {
+        let what = format!(
+            "`slashes` in `overrides` names `{name}`, which is not a path parameter of any operation that its rule matches"
+        );
+        Diagnostic::warning("#", what)
+    };
+    unknown.map(|(name, _)| warning(name)).collect()
+}
+
 /// A property of the body that no call gives.
 fn closed_property(operation: &Operation) -> Option<&ArgumentTarget> {
-    let mut closed = operation
+    let mut targets = operation
         .rules
         .arguments
         .iter()
         .filter(|rule| rule.is_closed());
-    let is_of_body = |rule: &&ArgumentRule| matches!(rule.target, ArgumentTarget::Body(_));
-    closed.find(is_of_body).map(|rule| &rule.target)
+    let closed = targets.find(|rule| is_of_body(rule));
+    closed.map(|rule| &rule.target)
+}
+
+fn is_of_body(rule: &ArgumentRule) -> bool {
+    matches!(rule.target, ArgumentTarget::Body(_))
 }
 
 /// Describes a property that no call gives, but which is within one that takes any value.
 fn closed_in_lenient(operation: &Operation) -> Option<String> {
-    let steps = |rule: &ArgumentRule| match &rule.target {
-        ArgumentTarget::Body(steps) => Some(steps.clone()),
-        ArgumentTarget::Parameter(..) => None,
-    };
     let rules = &operation.rules.arguments;
     rules.iter().filter(|rule| rule.lenient == Some(true)).find_map(|lenient| {
-        let around = steps(lenient)?;
-        let is_within = |rule: &&ArgumentRule| rule.is_closed() && steps(rule).is_some_and(|steps| steps.starts_with(&around));
+        let ArgumentTarget::Body(around) = &lenient.target else {
+            return None;
+        };
+        let is_within = |rule: &&ArgumentRule| {
+            rule.is_closed() && matches!(&rule.target, ArgumentTarget::Body(steps) if steps.starts_with(around))
+        };
         let closed = rules.iter().find(is_within)?;
-        let origin = lenient.origins.last().map(|(origin, _)| origin.as_str()).unwrap_or_default();
+                let origin = lenient.origin();
         Some(format!(
             "{origin}: `validate: lenient` of `{}` does not go together with `{}` of {}, which no call gives: a value that does not fit could hold it in another place",
             lenient.target,
@@ -158,39 +186,31 @@ fn is_same_target(one: &ArgumentTarget, other: &ArgumentTarget) -> bool {
 fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut RuleFindings) {
     let label = operation.label();
     let mut problems = Vec::new();
-    let mut refuse = |why: &str| {
-        let origin = rule
-            .origins
-            .last()
-            .map(|(origin, _)| origin.as_str())
-            .unwrap_or_default();
-        problems.push(format!("{origin}: `{}` of {label} {why}", rule.target));
-    };
+    let mut refuse = |why: &str| problems.push(rule.refusal(&label, why));
     if rule.value.is_some() && rule.default.is_some() {
-        refuse("has both `value`, which is always sent, and `default`; leave one of them out");
+        let why = "has both `value`, which is always sent, and `default`; leave one of them out";
+        refuse(why);
     }
     if rule.is_closed() && rule.required.is_some() {
-        refuse("is given by no call, so that `required` says nothing; leave it out");
+        let why = "is given by no call, so that `required` says nothing; leave it out";
+        refuse(why);
     }
     if rule.is_closed() && rule.lenient == Some(true) {
-        refuse("is given by no call, so that `validate: lenient` says nothing; leave it out");
+        let why = "is given by no call, so that `validate: lenient` says nothing; leave it out";
+        refuse(why);
     }
     let ArgumentTarget::Parameter(location, name) = &rule.target else {
         findings.problems.append(&mut problems);
         operation.rules.arguments.push(rule);
         return;
     };
-    let Some(index) = operation
-        .parameters
-        .iter()
-        .position(|parameter| parameter.is(*location, name))
-    else {
-        findings.note(&rule, false);
-        return;
-    };
-    findings.note(&rule, true);
+    let mut parameters = operation.parameters.iter();
+    let index = parameters.position(|parameter| parameter.is(*location, name));
+    findings.note(&rule, index.is_some());
+    let Some(index) = index else { return };
     if *location == Location::Path && rule.required == Some(false) && rule.default.is_none() {
-        refuse("is part of the path: it needs a `default` to be optional");
+        let why = "is part of the path: it needs a `default` to be optional";
+        refuse(why);
     }
     let repeats_key = *location == Location::Header && name.eq_ignore_ascii_case("idempotency-key");
     let closed = rule.closed_source();
@@ -198,9 +218,8 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
         && closed.as_ref().is_some_and(|source| !source.is_of_client())
         && [Method::POST, Method::PATCH].contains(&operation.method)
     {
-        refuse(
-            "would be the same in every call, so that the API takes every call for a repetition of the first",
-        );
+        let why = "would be the same in every call, so that the API takes every call for a repetition of the first";
+        refuse(why);
     }
     if rule.is_closed() {
         let parameter = operation.parameters.remove(index);
@@ -213,27 +232,18 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
         });
     } else {
         let taken = |key: &str| {
-            let others = operation
-                .parameters
-                .iter()
-                .enumerate()
-                .filter(|(other, _)| *other != index);
-            let keys = others.map(|(_, parameter)| parameter.key.as_str());
-            let fixed = operation
-                .rules
-                .fixed
-                .iter()
-                .map(|fixed| fixed.parameter.key.as_str());
-            let (filter, pages) = (operation.filter_key(), operation.pages_key());
-            let reserved = [BODY, CHOICE, filter.as_str(), pages.as_str()];
-            keys.chain(fixed).chain(reserved).any(|other| other == key)
+            let mut others = operation.all_parameters().enumerate();
+            others.any(|(other, parameter)| other != index && parameter.key == key)
+                || [BODY, CHOICE].contains(&key)
+                || [operation.filter_key(), operation.pages_key()].contains(&key.to_owned())
         };
         let name = rule.name.as_deref().filter(|name| {
             let is_usable = argument_names::is_legal(name) && !taken(name);
             if !is_usable {
-                refuse(&format!(
+                let why = format!(
                     "cannot be called `{name}`: the name is taken, or holds characters that names of arguments cannot have"
-                ));
+                );
+                refuse(&why);
             }
             is_usable
         });
@@ -253,7 +263,6 @@ fn apply_rule(operation: &mut Operation, rule: ArgumentRule, findings: &mut Rule
 /// Removes the media types in which a property could be given in another way, or not be set. If
 /// none is left, the rules for properties match nothing here.
 fn close_body(operation: &mut Operation, findings: &mut RuleFindings) {
-    let is_of_body = |rule: &ArgumentRule| matches!(rule.target, ArgumentTarget::Body(_));
     if !operation.rules.arguments.iter().any(is_of_body) {
         return;
     }

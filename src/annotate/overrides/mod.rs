@@ -6,16 +6,12 @@ pub(crate) mod ruled_schema;
 pub(crate) mod unmatched;
 pub(crate) mod wait;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use crate::annotate::annotations::Hint;
 use crate::annotate::descriptions::DescriptionDetail;
 use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::{ArgumentRule, CallKeys, WaitRule};
-use crate::spec::{Diagnostic, Location, Operation};
 use crate::text;
 
 /// The fields that are set; a field that is absent keeps the value of weaker sources.
@@ -55,9 +51,9 @@ pub struct Override {
 #[derive(Clone, PartialEq)]
 pub(crate) struct OverrideProblem {
     /// The keys that lead to the member.
-    pub(crate) path: Vec<String>,
+    pub path: Vec<String>,
     /// Kind of problem.
-    pub(crate) kind: OverrideProblemKind,
+    pub kind: OverrideProblemKind,
 }
 
 #[derive(Clone, PartialEq)]
@@ -83,20 +79,21 @@ pub(crate) enum ExpectedType {
 }
 
 impl OverrideProblem {
-    fn of_type(path: Vec<String>, found: &Value, expected: ExpectedType) -> Self {
+    /// A value that is not of the expected type; without a key, the whole value.
+    pub(crate) fn of_type(key: Option<&str>, found: &Value, expected: ExpectedType) -> Self {
         let found = found.clone();
         Self {
-            path,
+            path: key.map(str::to_owned).into_iter().collect(),
             kind: OverrideProblemKind::WrongType { found, expected },
         }
     }
 
     /// The problem as one of a document, which is read without the member.
     pub(crate) fn of_document(&self) -> String {
-        let key = self
-            .path
-            .last()
-            .map_or_else(|| "it".to_owned(), |key| format!("`{key}`"));
+        let key = match self.path.last() {
+            Some(key) => format!("`{key}`"),
+            None => "it".to_owned(),
+        };
         match &self.kind {
             OverrideProblemKind::UnknownKey(None) => format!("the unknown key {key} is ignored"),
             OverrideProblemKind::UnknownKey(Some(advice)) => {
@@ -135,15 +132,7 @@ impl Override {
     /// `problems`, and the rest counts.
     pub(crate) fn read(value: &Value, problems: &mut Vec<OverrideProblem>) -> Self {
         let mut said = Self::default();
-        let Some(members) = value.as_object() else {
-            problems.push(OverrideProblem::of_type(
-                Vec::new(),
-                value,
-                ExpectedType::Object,
-            ));
-            return said;
-        };
-        for (key, value) in members {
+        for (key, value) in members(value, problems) {
             match key.as_str() {
                 "enabled" => said.enabled = boolean(key, value, problems),
                 "name" => said.name = read_words(key, value, problems),
@@ -173,15 +162,7 @@ impl Override {
 
     /// Reads an object with MCP's hints and `title`.
     pub(crate) fn read_annotations(&mut self, value: &Value, problems: &mut Vec<OverrideProblem>) {
-        let Some(members) = value.as_object() else {
-            problems.push(OverrideProblem::of_type(
-                Vec::new(),
-                value,
-                ExpectedType::Object,
-            ));
-            return;
-        };
-        for (key, value) in members {
+        for (key, value) in members(value, problems) {
             match Hint::parse(key) {
                 Some(hint) => self
                     .hints
@@ -217,41 +198,22 @@ impl Override {
     }
 }
 
-/// Marks the path parameters whose values may hold slashes; `said` is what is said of each
-/// operation. A name that is not a path parameter of any operation of its rule is a finding.
-pub(crate) fn allow_slashes<'s>(
-    operations: &mut [Box<Operation>],
-    said: impl Iterator<Item = &'s Override>,
-) -> Vec<Diagnostic> {
-    let mut is_known: BTreeMap<&str, bool> = BTreeMap::new();
-    for (operation, said) in operations.iter_mut().zip(said) {
-        for name in &said.keys.slashes {
-            let found = operation
-                .parameters
-                .iter_mut()
-                .find(|parameter| parameter.is(Location::Path, name));
-            *is_known.entry(name).or_default() |= found.is_some();
-            if let Some(parameter) = found {
-                Arc::make_mut(parameter).slashes = true;
-            }
-        }
+fn members<'v>(
+    value: &'v Value,
+    problems: &mut Vec<OverrideProblem>,
+) -> impl Iterator<Item = (&'v String, &'v Value)> + use<'v> {
+    let members = value.as_object();
+    if members.is_none() {
+        problems.push(OverrideProblem::of_type(None, value, ExpectedType::Object));
     }
-    let unknown = is_known.into_iter().filter(|(_, is_known)| !is_known);
-    let message = |name: &str| {
-        format!(
-            "`slashes` in `overrides` names `{name}`, which is not a path parameter of any operation that its rule matches"
-        )
-    };
-    unknown
-        .map(|(name, _)| Diagnostic::warning("#", message(name)))
-        .collect()
+    members.into_iter().flatten()
 }
 
 fn boolean(key: &str, value: &Value, problems: &mut Vec<OverrideProblem>) -> Option<bool> {
     let read = value.as_bool();
     if read.is_none() {
         problems.push(OverrideProblem::of_type(
-            vec![key.to_owned()],
+            Some(key),
             value,
             ExpectedType::Boolean,
         ));
@@ -260,13 +222,11 @@ fn boolean(key: &str, value: &Value, problems: &mut Vec<OverrideProblem>) -> Opt
 }
 
 fn read_words(key: &str, value: &Value, problems: &mut Vec<OverrideProblem>) -> Option<String> {
-    let read = value
-        .as_str()
-        .map(text::clean)
-        .filter(|text| !text.is_empty());
+    let read = value.as_str().map(text::clean);
+    let read = read.filter(|text| !text.is_empty());
     if read.is_none() {
         problems.push(OverrideProblem::of_type(
-            vec![key.to_owned()],
+            Some(key),
             value,
             ExpectedType::Text,
         ));
@@ -279,24 +239,15 @@ fn read_keywords(
     value: &Value,
     problems: &mut Vec<OverrideProblem>,
 ) -> Option<Vec<String>> {
-    let words = value.as_array().and_then(|words| {
-        let word = |word: &Value| {
-            Some(
-                word.as_str()?
-                    .chars()
-                    .take(MAX_KEYWORD_CHARACTERS)
-                    .collect::<String>(),
-            )
-        };
-        words
-            .iter()
-            .take(MAX_KEYWORDS)
-            .map(word)
-            .collect::<Option<Vec<String>>>()
-    });
+    let word = |word: &Value| {
+        let characters = word.as_str()?.chars();
+        Some(characters.take(MAX_KEYWORD_CHARACTERS).collect())
+    };
+    let words = value.as_array();
+    let words = words.and_then(|words| words.iter().take(MAX_KEYWORDS).map(word).collect());
     if words.is_none() {
         problems.push(OverrideProblem::of_type(
-            vec![key.to_owned()],
+            Some(key),
             value,
             ExpectedType::Texts,
         ));

@@ -5,14 +5,14 @@
 //! A component that several operations share is changed for one operation only: on the way to a
 //! property, what a reference leads to takes the place of the reference.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::annotate::output::ReplyDescriber;
 use crate::json::JsonObject;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, PropertyStep, RuledProperty};
-use crate::spec::schema::{Completed, NewNames, reference};
+use crate::spec::schema::{Completed, NewNames, has_any, reference};
 use crate::spec::{Document, Operation};
 
 /// Schemas on the way to a property lie no deeper.
@@ -23,13 +23,13 @@ type SchemaObject = JsonObject;
 /// Result of the rules for one operation.
 pub(crate) struct RuledSchema {
     /// The input schema for models.
-    pub(crate) shown: SchemaObject,
+    pub shown: SchemaObject,
     /// The properties of the body that rules are about.
-    pub(crate) properties: Vec<RuledProperty>,
+    pub properties: Vec<RuledProperty>,
     /// The rules for properties of the body that are not there.
-    pub(crate) absent: Vec<ArgumentRule>,
+    pub absent: Vec<ArgumentRule>,
     /// Reasons for which a rule cannot be applied, in sentences.
-    pub(crate) problems: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 /// The schema for models; `completed` is the document's, with all arguments.
@@ -43,17 +43,11 @@ pub(crate) fn rule_schema(operation: &Operation, completed: &Completed) -> Ruled
     for fixed in &operation.rules.fixed {
         remove_property(&mut ruled.shown, &fixed.parameter.key);
     }
-    for rule in operation
-        .rules
-        .arguments
-        .iter()
-        .filter(|rule| !rule.is_closed())
-    {
+    let rules = operation.rules.arguments.iter();
+    for rule in rules.filter(|rule| !rule.is_closed()) {
+        let mut parameters = operation.parameters.iter();
         if let ArgumentTarget::Parameter(location, name) = &rule.target
-            && let Some(parameter) = operation
-                .parameters
-                .iter()
-                .find(|parameter| parameter.is(*location, name))
+            && let Some(parameter) = parameters.find(|parameter| parameter.is(*location, name))
         {
             describe_property(&mut ruled.shown, &parameter.key, rule);
         }
@@ -69,7 +63,7 @@ pub(crate) fn unrequire_properties(root: &mut SchemaObject, properties: &[RuledP
         .iter()
         .filter(|property| property.rule.required == Some(false))
     {
-        edit_body(root, &property.path, Examples::Kept, &mut unrequire);
+        edit_body(root, &property.path, false, &mut unrequire);
     }
 }
 
@@ -82,87 +76,51 @@ impl RuledSchema {
             let path = advertised_path(steps, completed.names.as_ref());
             let mut schema = None;
             let mut is_required = false;
-            let outcome = edit_body(
-                &mut completed.schema.clone(),
-                &path,
-                Examples::Kept,
-                &mut |parent, name| {
-                    schema = schema
-                        .take()
-                        .or_else(|| parent.get("properties")?.get(name).cloned());
-                    is_required |= requires(parent, name);
-                },
-            );
+            let mut note = |parent: &mut SchemaObject, name: &str| {
+                schema = schema
+                    .take()
+                    .or_else(|| property_mut(parent, name).cloned());
+                is_required |= requires(parent, name);
+            };
+            let outcome = edit_body(&mut completed.schema.clone(), &path, false, &mut note);
             match (outcome, schema) {
                 (Found::Everywhere, Some(schema)) => {
                     if rule.is_closed() && rule.closed_source().is_none() && is_required {
-                        self.refuse(
-                            operation,
-                            rule,
-                            "is required: hide it only with `value` or `default`",
-                        );
+                        let why = "is required: hide it only with `value` or `default`";
+                        self.problems.push(rule.refusal(&operation.label(), why));
                     }
                     let rule = rule.clone();
                     self.properties.push(RuledProperty { rule, path, schema });
                 }
-                (Found::Partly, _) => self.refuse(
-                    operation,
-                    rule,
-                    "is not in every form that the body may have",
-                ),
+                (Found::Partly, _) => {
+                    let why = "is not in every form that the body may have";
+                    self.problems.push(rule.refusal(&operation.label(), why));
+                }
                 _ => self.absent.push(rule.clone()),
             }
         }
         // What is inside comes before what it is in, because a name or a whole object may go.
         self.properties
             .sort_by_key(|property| std::cmp::Reverse(property.path.len()));
-        let properties = std::mem::take(&mut self.properties);
-        for property in &properties {
-            let rule = &property.rule;
+        for RuledProperty { rule, path, .. } in &self.properties {
             let mut taken = false;
-            let examples = if rule.is_closed() {
-                Examples::Removed
-            } else {
-                Examples::Kept
-            };
-            edit_body(
-                &mut self.shown,
-                &property.path,
-                examples,
-                &mut |parent, name| {
-                    if rule.is_closed() {
-                        remove_property(parent, name);
-                    } else {
-                        describe_property(parent, name, rule);
-                        if let Some(new) = rule.name.as_deref().filter(|new| *new != name) {
-                            taken |= !rename_property(parent, name, new);
-                        }
+            let mut apply = |parent: &mut SchemaObject, name: &str| {
+                if rule.is_closed() {
+                    remove_property(parent, name);
+                } else {
+                    describe_property(parent, name, rule);
+                    if let Some(new) = rule.name.as_deref().filter(|new| *new != name) {
+                        taken |= !rename_property(parent, name, new);
                     }
-                },
-            );
+                }
+            };
+            edit_body(&mut self.shown, path, rule.is_closed(), &mut apply);
             if taken {
-                self.refuse(
-                    operation,
-                    rule,
-                    "cannot have that name: the object has such a property",
-                );
+                let why = "cannot have that name: the object has such a property";
+                self.problems.push(rule.refusal(&operation.label(), why));
             }
         }
-        self.properties = properties;
         self.relax_body();
-    }
-
-    fn refuse(&mut self, operation: &Operation, rule: &ArgumentRule, why: &str) {
-        let origin = rule
-            .origins
-            .last()
-            .map(|(origin, _)| origin.as_str())
-            .unwrap_or_default();
-        self.problems.push(format!(
-            "{origin}: `{}` of {} {why}",
-            rule.target,
-            operation.label()
-        ));
     }
 
     /// A body of which a call gives nothing is not an argument, and one of which it must give
@@ -175,78 +133,58 @@ impl RuledSchema {
         }) {
             return;
         }
-        let Some(body) = self
-            .shown
-            .get("properties")
-            .and_then(|properties| properties.get(BODY)?.as_object())
-        else {
+        let Some(Value::Object(body)) = property_mut(&mut self.shown, BODY) else {
             return;
         };
-        let is_plain = ["$ref", "anyOf", "oneOf", "allOf", "minProperties"]
-            .iter()
-            .all(|key| !body.contains_key(*key));
-        let is_empty = body
-            .get("properties")
-            .and_then(Value::as_object)
-            .is_some_and(Map::is_empty);
+        let is_composed = has_any(body, "$ref anyOf oneOf allOf minProperties");
+        let own = body.get("properties").and_then(Value::as_object);
         let takes_others = body
             .get("additionalProperties")
             .is_some_and(Value::is_object)
             || body.contains_key("patternProperties");
-        if is_plain && is_empty && !takes_others {
+        if !is_composed && own.is_some_and(Map::is_empty) && !takes_others {
             remove_property(&mut self.shown, BODY);
-        } else if is_plain && !body.contains_key("required") {
+        } else if !is_composed && !body.contains_key("required") {
             unrequire(&mut self.shown, BODY);
         }
     }
 }
 
 /// The forms of a value that have a property.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Nowhere,
     Partly,
     Everywhere,
 }
 
-/// Treatment of the defaults and examples of the schemas on the path to a property, which may show
-/// its value.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Examples {
-    Kept,
-    Removed,
-}
-
-/// Calls `edit` with every schema that declares the last step of the path, and that step.
+/// Calls `edit` with every schema that declares the last step of the path, and that step. May
+/// remove the defaults and examples of the schemas on the path, which may show its value.
 fn edit_body(
     root: &mut SchemaObject,
     path: &[PropertyStep],
-    examples: Examples,
+    removes_examples: bool,
     edit: &mut dyn FnMut(&mut SchemaObject, &str),
 ) -> Found {
-    let definitions = root
-        .get("$defs")
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default();
+    let definitions = root.get("$defs").and_then(Value::as_object).cloned();
     let mut editing = PropertyEdit {
-        definitions,
-        examples,
+        definitions: definitions.unwrap_or_default(),
+        removes_examples,
         edit,
     };
-    match root
-        .get_mut("properties")
-        .and_then(|properties| properties.get_mut(BODY))
-    {
-        Some(body) => editing.edit_at(body, path, 0),
-        None => Found::Nowhere,
-    }
+    let body = property_mut(root, BODY);
+    body.map_or(Found::Nowhere, |body| editing.edit_at(body, path, 0))
+}
+
+/// The schema of a property.
+fn property_mut<'s>(schema: &'s mut SchemaObject, name: &str) -> Option<&'s mut Value> {
+    schema.get_mut("properties")?.get_mut(name)
 }
 
 /// A change of the schemas that declare a property.
 struct PropertyEdit<'e> {
     definitions: SchemaObject,
-    examples: Examples,
+    removes_examples: bool,
     edit: &'e mut dyn FnMut(&mut SchemaObject, &str),
 }
 
@@ -259,62 +197,44 @@ impl PropertyEdit<'_> {
         let Value::Object(schema) = schema else {
             return Found::Nowhere;
         };
-        if self.examples == Examples::Removed {
+        if self.removes_examples {
             remove_examples(schema);
         }
-        let found = match step {
-            PropertyStep::EachItem => match schema.get_mut("items") {
-                Some(items) => self.edit_at(items, rest, depth + 1),
-                None => Found::Nowhere,
-            },
-            PropertyStep::Member(name) => match schema
-                .get_mut("properties")
-                .and_then(|properties| properties.get_mut(name))
-            {
-                Some(_) if rest.is_empty() => {
-                    (self.edit)(schema, name);
-                    Found::Everywhere
-                }
-                Some(property) => self.edit_at(property, rest, depth + 1),
-                None => Found::Nowhere,
-            },
+        let inner = match step {
+            PropertyStep::EachItem => schema.get_mut("items"),
+            PropertyStep::Member(name) => property_mut(schema, name),
         };
-        self.edit_branches(schema, path, depth, found)
-    }
-
-    /// Edits the branches of a schema; `found` is what was found in the schema itself.
-    fn edit_branches(
-        &mut self,
-        schema: &mut SchemaObject,
-        path: &[PropertyStep],
-        depth: usize,
-        mut found: Found,
-    ) -> Found {
-        for key in ["allOf", "anyOf", "oneOf"] {
-            let Some(branches) = schema.get_mut(key).and_then(Value::as_array_mut) else {
-                continue;
-            };
-            let mut outcomes = Vec::new();
-            for branch in branches.iter_mut().filter(|branch| !is_null(branch)) {
-                outcomes.push(self.edit_at(branch, path, depth + 1));
+        let mut found = match (inner, step) {
+            (None, _) => Found::Nowhere,
+            (Some(_), PropertyStep::Member(name)) if rest.is_empty() => {
+                (self.edit)(schema, name);
+                Found::Everywhere
             }
-            let of_branches = match (
-                key,
-                outcomes.iter().all(|found| *found == Found::Everywhere),
-            ) {
-                _ if outcomes.iter().all(|found| *found == Found::Nowhere) => Found::Nowhere,
-                ("allOf", _) if outcomes.contains(&Found::Everywhere) => Found::Everywhere,
-                (_, true) => Found::Everywhere,
+            (Some(inner), _) => self.edit_at(inner, rest, depth + 1),
+        };
+        for key in ["allOf", "anyOf", "oneOf"] {
+            let branches = branches_mut(schema, key).filter(|branch| !is_null(branch));
+            let outcomes = branches.map(|branch| self.edit_at(branch, path, depth + 1));
+            let outcomes: Vec<Found> = outcomes.collect();
+            let of_branches = match (outcomes.iter().min(), outcomes.iter().max()) {
+                (_, None | Some(Found::Nowhere)) => Found::Nowhere,
+                (Some(Found::Everywhere), _) => Found::Everywhere,
+                (_, Some(Found::Everywhere)) if key == "allOf" => Found::Everywhere,
                 _ => Found::Partly,
             };
-            found = match (found, of_branches) {
-                (Found::Everywhere, _) | (_, Found::Everywhere) => Found::Everywhere,
-                (Found::Partly, _) | (_, Found::Partly) => Found::Partly,
-                _ => Found::Nowhere,
-            };
+            found = found.max(of_branches);
         }
         found
     }
+}
+
+/// The schemas that a keyword lists.
+fn branches_mut<'s>(
+    schema: &'s mut SchemaObject,
+    key: &str,
+) -> impl Iterator<Item = &'s mut Value> {
+    let branches = schema.get_mut(key).and_then(Value::as_array_mut);
+    branches.into_iter().flatten()
 }
 
 fn is_null(schema: &Value) -> bool {
@@ -368,31 +288,17 @@ fn remove_property(schema: &mut SchemaObject, name: &str) {
         properties.shift_remove(name);
     }
     unrequire(schema, name);
-    undepend(schema, name);
-    remove_examples(schema);
-    for key in ["allOf", "anyOf", "oneOf"] {
-        for branch in schema
-            .get_mut(key)
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
-            if let Value::Object(branch) = branch {
-                unrequire(branch, name);
-            }
+    // JSON Schema 2020-12 validation, section 6.5.4.
+    if let Some(Value::Object(dependent)) = schema.get_mut("dependentRequired") {
+        dependent.shift_remove(name);
+        for required in dependent.values_mut().filter_map(Value::as_array_mut) {
+            required.retain(|other| other != name);
         }
     }
-}
-
-/// Takes a property out of what other properties require (JSON Schema 2020-12 validation, section
-/// 6.5.4).
-fn undepend(schema: &mut SchemaObject, name: &str) {
-    let Some(Value::Object(dependent)) = schema.get_mut("dependentRequired") else {
-        return;
-    };
-    dependent.shift_remove(name);
-    for required in dependent.values_mut().filter_map(Value::as_array_mut) {
-        required.retain(|other| other != name);
+    remove_examples(schema);
+    for key in ["allOf", "anyOf", "oneOf"] {
+        let branches = branches_mut(schema, key).filter_map(Value::as_object_mut);
+        branches.for_each(|branch| unrequire(branch, name));
     }
 }
 
@@ -406,25 +312,20 @@ fn remove_examples(schema: &mut SchemaObject) {
 fn describe_property(schema: &mut SchemaObject, name: &str, rule: &ArgumentRule) {
     if rule.default.is_some() || rule.required == Some(false) {
         unrequire(schema, name);
-    } else if rule.required == Some(true) && !requires(schema, name) {
-        let required = schema
-            .entry("required")
-            .or_insert_with(|| Value::Array(Vec::new()));
-        if let Value::Array(required) = required {
-            required.push(name.into());
-        }
+    } else if rule.required == Some(true)
+        && !requires(schema, name)
+        && let Value::Array(required) = schema.entry("required").or_insert_with(|| json!([]))
+    {
+        required.push(name.into());
     }
-    let Some(Value::Object(property)) = schema
-        .get_mut("properties")
-        .and_then(|properties| properties.get_mut(name))
-    else {
+    let Some(Value::Object(property)) = property_mut(schema, name) else {
         return;
     };
     if let Some(default) = &rule.default {
         property.insert("default".into(), default.clone());
     }
     if let Some(values) = &rule.values {
-        property.insert("enum".into(), Value::Array(values.clone()));
+        property.insert("enum".into(), values.clone().into());
     }
     if let Some(description) = &rule.description {
         property.insert("description".into(), description.clone().into());
@@ -441,21 +342,11 @@ fn rename_property(schema: &mut SchemaObject, name: &str, new: &str) -> bool {
     }
     let renamed = std::mem::take(properties).into_iter();
     properties.extend(renamed.map(|(key, property)| {
-        if key == name {
-            (new.to_owned(), property)
-        } else {
-            (key, property)
-        }
+        let key = if key == name { new.to_owned() } else { key };
+        (key, property)
     }));
-    for required in schema
-        .get_mut("required")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        if required == name {
-            *required = new.into();
-        }
+    for required in branches_mut(schema, "required").filter(|required| *required == name) {
+        *required = new.into();
     }
     true
 }
@@ -471,20 +362,11 @@ pub(crate) fn ruled_output(
     }
     let mut schema = ReplyDescriber::new(document).lenient(operation)?;
     // A reply that is not an object is under `result`, and is described there.
-    let wrapped = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .is_some_and(|properties| {
-            properties.len() == 1
-                && properties
-                    .get("result")
-                    .is_some_and(|result| result.get("items").is_some())
-        });
-    let described = if wrapped {
-        schema
-            .get_mut("properties")?
-            .get_mut("result")?
-            .as_object_mut()?
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let wrapped = properties.filter(|properties| properties.len() == 1);
+    let wrapped = wrapped.and_then(|properties| properties.get("result")?.get("items"));
+    let described = if wrapped.is_some() {
+        property_mut(&mut schema, "result")?.as_object_mut()?
     } else {
         &mut schema
     };

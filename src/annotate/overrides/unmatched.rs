@@ -3,21 +3,19 @@
 
 use std::collections::BTreeSet;
 
-use crate::annotate::layers::{AccessRule, Layers, Rule};
+use crate::annotate::layers::{AccessRule, Candidate, Layers, Rule};
 use crate::annotate::options::Confirm;
 use crate::annotate::selection::{Pattern, PatternField, Selection};
 use crate::spec::Operation;
-use crate::text;
+use crate::spec::operation::reader::METHODS;
+use crate::text::{self, is_word_of};
 
 /// All operations of the document, before any is selected, with the names that patterns know them
 /// by.
 #[derive(Clone, Copy)]
 pub(crate) struct NamedOperations<'o> {
-    own: &'o [String],
-    given: &'o [String],
-    /// Other names that they are known by as well.
-    also: &'o [String],
-    operations: &'o [Box<Operation>],
+    pub all: &'o [Candidate],
+    pub names: fn(&Candidate) -> [&str; 3],
 }
 
 /// A sentence for each pattern of `--tool-exclude` and `--confirm` that matches no operation and is
@@ -27,41 +25,29 @@ pub(crate) fn unmatched_patterns(
     confirm: &Confirm,
     named: NamedOperations<'_>,
 ) -> Vec<String> {
-    let excluded = selection
-        .exclude
-        .iter()
-        .map(|pattern| ("--tool-exclude", &[][..], pattern));
     let levels = &["none", "destructive", "write"][..];
-    let confirmed = confirm
-        .patterns
-        .iter()
-        .map(|pattern| ("--confirm", levels, pattern));
-    let included = selection
-        .include
-        .iter()
-        .filter(|pattern| named.tag_or_method(pattern).is_some())
-        .map(|pattern| ("--tool-include", &[][..], pattern));
-    excluded
-        .chain(confirmed)
-        .chain(included)
-        .filter(|(.., pattern)| named.lacks(pattern))
-        .map(|(setting, words, pattern)| {
+    let mut problems = Vec::new();
+    for (setting, words, patterns) in [
+        ("--tool-exclude", &[][..], &selection.exclude),
+        ("--confirm", levels, &confirm.patterns),
+        ("--tool-include", &[][..], &selection.include),
+    ] {
+        for pattern in patterns.iter().filter(|pattern| named.lacks(pattern)) {
+            if setting == "--tool-include" && named.tag_or_method(pattern).is_none() {
+                continue;
+            }
             let hint = named.describe_nearest(pattern, words);
-            format!("{setting} `{pattern}` matches no operation of the document{hint}; write `?{pattern}` if it may match nothing")
-        })
-        .collect()
+            problems.push(format!("{setting} `{pattern}` matches no operation of the document{hint}; write `?{pattern}` if it may match nothing"));
+        }
+    }
+    problems
 }
 
 /// A sentence for each rule of `overrides` and `--hint` that matches no operation, and for each of
 /// its patterns that matches none, unless it is marked as optional.
 pub(crate) fn unmatched_rules(layers: &Layers, named: NamedOperations<'_>) -> Vec<String> {
     let mut problems = Vec::new();
-    for rule in layers
-        .rules
-        .iter()
-        .chain(&layers.commands)
-        .filter(|rule| !rule.optional)
-    {
+    for rule in layers.rules.iter().chain(&layers.commands) {
         check_rule(rule, |pattern| named.lacks(pattern), named, &mut problems);
     }
     problems
@@ -71,9 +57,10 @@ pub(crate) fn unmatched_rules(layers: &Layers, named: NamedOperations<'_>) -> Ve
 /// besides one that it has.
 pub(crate) fn unmatched_access(rules: &[AccessRule], named: NamedOperations<'_>) -> Vec<String> {
     let mut problems = Vec::new();
-    for rule in rules.iter().filter(|rule| !rule.optional) {
+    for rule in rules {
         let is_method = |pattern: &Pattern| {
-            pattern.field == PatternField::Method && METHODS.contains(&pattern.glob_text())
+            let glob = pattern.glob_text();
+            pattern.field == PatternField::Method && is_word_of(&METHODS.to_ascii_uppercase(), glob)
         };
         check_rule(
             rule,
@@ -81,7 +68,7 @@ pub(crate) fn unmatched_access(rules: &[AccessRule], named: NamedOperations<'_>)
             named,
             &mut problems,
         );
-        if rule.matches.is_empty() && named.operations.is_empty() {
+        if !rule.optional && rule.matches.is_empty() && named.all.is_empty() {
             problems.push(format!(
                 "{}: the document has no operation; {} if it may match nothing",
                 rule.name, rule.remedy
@@ -91,10 +78,6 @@ pub(crate) fn unmatched_access(rules: &[AccessRule], named: NamedOperations<'_>)
     problems
 }
 
-const METHODS: [&str; 8] = [
-    "GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE",
-];
-
 fn check_rule<S>(
     rule: &Rule<S>,
     lacks: impl Fn(&Pattern) -> bool,
@@ -102,33 +85,28 @@ fn check_rule<S>(
     problems: &mut Vec<String>,
 ) {
     let Rule { name, remedy, .. } = rule;
+    if rule.optional {
+        return;
+    }
     let before = problems.len();
-    for pattern in rule.matches.iter().flatten() {
-        if lacks(pattern) {
-            let hint = named.describe_nearest(pattern, &[]);
-            problems.push(format!(
-                "{name}: `{pattern}` matches no operation of the document{hint}; {remedy} if it may match nothing"
-            ));
-        }
+    let patterns = || rule.matches.iter().flatten();
+    for pattern in patterns().filter(|pattern| lacks(pattern)) {
+        let hint = named.describe_nearest(pattern, &[]);
+        problems.push(format!(
+            "{name}: `{pattern}` matches no operation of the document{hint}; {remedy} if it may match nothing"
+        ));
     }
     // Each pattern may match something while nothing matches all of them.
-    let is_optional = rule
-        .matches
-        .iter()
-        .flatten()
-        .any(|pattern| pattern.is_optional);
     if before == problems.len()
-        && !is_optional
+        && !patterns().any(|pattern| pattern.is_optional)
         && !rule.matches.is_empty()
         && !named.any(|names, operation| rule.matches(names, operation))
     {
-        let groups = rule
-            .matches
-            .iter()
-            .map(|group| group.iter().map(|pattern| format!("`{pattern}`")));
-        let all: Vec<String> = groups
-            .map(|group| group.collect::<Vec<_>>().join(" or "))
-            .collect();
+        let either = |group: &Vec<Pattern>| {
+            let patterns = group.iter().map(|pattern| format!("`{pattern}`"));
+            patterns.collect::<Vec<_>>().join(" or ")
+        };
+        let all: Vec<String> = rule.matches.iter().map(either).collect();
         problems.push(format!(
             "{name}: no operation of the document matches {}{}; {remedy} if it may match nothing",
             all.join(" and "),
@@ -138,31 +116,9 @@ fn check_rule<S>(
 }
 
 impl<'o> NamedOperations<'o> {
-    /// The operations with the names that they have by themselves, and those that they were given.
-    pub(crate) fn new(
-        own: &'o [String],
-        given: &'o [String],
-        operations: &'o [Box<Operation>],
-    ) -> Self {
-        Self {
-            own,
-            given,
-            also: &[],
-            operations,
-        }
-    }
-
-    /// The same, which are known by these names as well.
-    pub(crate) fn or_named(self, also: &'o [String]) -> Self {
-        Self { also, ..self }
-    }
-
-    fn any(&self, matches: impl Fn([&str; 2], &Operation) -> bool) -> bool {
-        let by = |names: &[String]| {
-            let mut all = self.own.iter().zip(names).zip(self.operations);
-            all.any(|((own, name), operation)| matches([own, name], operation))
-        };
-        by(self.given) || by(self.also)
+    fn any(&self, matches: impl Fn([&str; 3], &Operation) -> bool) -> bool {
+        let mut all = self.all.iter();
+        all.any(|candidate| matches((self.names)(candidate), &candidate.operation))
     }
 
     /// Returns true if the pattern must match an operation and matches none.
@@ -171,36 +127,33 @@ impl<'o> NamedOperations<'o> {
     }
 
     /// Returns a sentence for each pattern of `--tool-include` that matches no operation.
-    pub(crate) fn idle_includes(&self, idle: &[&Pattern]) -> Vec<String> {
-        let sentence = |pattern: &&Pattern| {
-            format!(
-                "the pattern `{pattern}` matches no operation{}",
-                self.describe_nearest(pattern, &[])
-            )
-        };
-        idle.iter().map(sentence).collect()
+    pub(crate) fn idle_includes(self, selection: &'o Selection) -> impl Iterator<Item = String> {
+        let idle = selection
+            .include
+            .iter()
+            .filter(move |pattern| self.lacks(pattern));
+        idle.map(move |pattern| {
+            let hint = self.describe_nearest(pattern, &[]);
+            format!("the pattern `{pattern}` matches no operation{hint}")
+        })
     }
 
     /// Returns `; did you mean …?` if a name in the document, or one of the other words of the
     /// setting, is similar to the pattern.
     fn describe_nearest(&self, pattern: &Pattern, words: &[&str]) -> String {
-        let mut values = self.values(pattern.field);
-        values.extend(
-            words
-                .iter()
-                .copied()
-                .filter(|_| pattern.field == PatternField::Operation),
-        );
         let glob = pattern.glob_text();
-        if pattern.field == PatternField::Operation && glob.starts_with('/') {
-            return format!("; did you mean `path:{glob}`?");
+        let mut values = self.values(pattern.field);
+        if pattern.field == PatternField::Operation {
+            if glob.starts_with('/') {
+                return format!("; did you mean `path:{glob}`?");
+            }
+            values.extend(words);
         }
         if let Some(meant) = self.tag_or_method(pattern) {
             return format!("; did you mean `{meant}`?");
         }
         if let Some(nearest) = text::nearest(glob, values.iter().copied(), 0.75) {
-            let prefix = pattern.prefix();
-            return format!("; did you mean `{prefix}{nearest}`?");
+            return format!("; did you mean `{}{nearest}`?", pattern.prefix());
         }
         String::new()
     }
@@ -208,32 +161,24 @@ impl<'o> NamedOperations<'o> {
     /// Returns the pattern that a bare word stands for which is the name of a tag or a method.
     fn tag_or_method(&self, pattern: &Pattern) -> Option<String> {
         let glob = pattern.glob_text();
-        let fields = [("tag", PatternField::Tag), ("method", PatternField::Method)];
-        let mut fields = fields
-            .into_iter()
-            .filter(|_| pattern.field == PatternField::Operation);
-        fields.find_map(|(prefix, field)| {
-            let values = self.values(field);
-            let value = values
-                .iter()
-                .find(|value| value.eq_ignore_ascii_case(glob))?;
+        let of = |prefix: &str, field| {
+            let mut values = self.values(field).into_iter();
+            let value = values.find(|value| value.eq_ignore_ascii_case(glob))?;
             Some(format!("{prefix}:{value}"))
-        })
+        };
+        if pattern.field != PatternField::Operation {
+            return None;
+        }
+        of("tag", PatternField::Tag).or_else(|| of("method", PatternField::Method))
     }
 
     /// Returns the values that patterns of a field can match.
     fn values(&self, field: PatternField) -> BTreeSet<&str> {
-        let operations = self.operations.iter();
+        let operations = self.all.iter().map(|candidate| &candidate.operation);
         match field {
             PatternField::Operation => {
                 let ids = operations.filter_map(|operation| operation.id.as_deref());
-                self.own
-                    .iter()
-                    .chain(self.given)
-                    .chain(self.also)
-                    .map(String::as_str)
-                    .chain(ids)
-                    .collect()
+                self.all.iter().flat_map(self.names).chain(ids).collect()
             }
             PatternField::Tag => operations
                 .flat_map(|operation| &operation.tags)

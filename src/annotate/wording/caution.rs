@@ -9,6 +9,7 @@ use super::operation_id::{snake_case, words};
 use super::operation_verbs::{NamePart, OperationVerbs};
 use crate::annotate::annotations::Reason;
 use crate::spec::Operation;
+use crate::text::is_word_of;
 
 /// Strictness towards words.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,15 +22,7 @@ pub(super) enum Strictness {
 }
 
 /// Verbs that say in the middle of a sentence that something may be changed: "Creates or updates".
-const OR_CHANGES: [&str; 7] = [
-    "update",
-    "replace",
-    "overwrite",
-    "modify",
-    "delete",
-    "remove",
-    "edit",
-];
+const OR_CHANGES: &str = "update replace overwrite modify delete remove edit";
 
 /// Returns the reason for which an operation is more dangerous than its method says; `None` if its
 /// words give none. PUT, PATCH and DELETE have the highest class already.
@@ -38,10 +31,9 @@ pub(super) fn caution(
     operation: &Operation,
     strictness: Strictness,
 ) -> Option<Reason> {
-    let found = match operation.method {
-        Method::POST => post_harm(words, operation, strictness),
-        Method::GET | Method::HEAD | Method::OPTIONS => read_harm(words, operation, strictness),
-        _ if operation.method.as_str() == "QUERY" => read_harm(words, operation, strictness),
+    let found = match operation.method.as_str() {
+        "POST" => post_harm(words, operation, strictness),
+        "GET" | "HEAD" | "OPTIONS" | "QUERY" => read_harm(words, operation, strictness),
         _ => return None,
     };
     let only_adds = || {
@@ -68,21 +60,18 @@ fn post_harm(
     };
     let is_harmful =
         |entry: &&'static KnownWord| class(entry).is_some_and(|class| harmful.contains(class));
-    let is_harmless = |entry: &KnownWord| {
-        class(entry).is_some_and(|class| matches!(class, Meaning::Adds | Meaning::Reads))
-    };
-    let texts_are_harmless = words.texts.iter().any(|entry| is_harmless(entry));
+    let is_harmless =
+        |entry: &KnownWord| matches!(class(entry), Some(Meaning::Adds | Meaning::Reads));
+    let mut texts = words.texts.iter();
+    let texts_are_harmless = texts.any(|entry| is_harmless(entry));
     // `/orders/{id}/cancel` is an action, and `/orders/archive` may be a thing.
-    let action = words.action.head().filter(|_| words.is_path_end);
+    let action = words.action.head().filter(|_| !words.path.is_followed);
     let is_action = |entry: &KnownWord| {
-        words.follows_variable && action.is_some_and(|action| action.word == entry.word)
+        words.path.follows_variable && action.is_some_and(|action| action.word == entry.word)
     };
     let may_be_thing = |entry: &KnownWord| {
-        words.is_whole_part(entry)
-            || words
-                .texts
-                .iter()
-                .any(|text| class(text) == Some(Meaning::Adds))
+        let mut texts = words.texts.iter();
+        words.is_whole_part(entry) || texts.any(|text| class(text) == Some(Meaning::Adds))
     };
     let is_excused = |entry: &KnownWord| {
         entry.is(Meaning::Noun) && texts_are_harmless && may_be_thing(entry) && !is_action(entry)
@@ -92,40 +81,33 @@ fn post_harm(
     let head = || words.heads().find(counts);
     let of_path = || {
         action.filter(counts).filter(|entry| {
-            words.follows_variable && is_one_verb(words, entry) || !is_called_harmless
+            words.path.follows_variable && is_one_verb(words, entry) || !is_called_harmless
         })
     };
     let of_texts = || {
-        words
-            .texts
-            .first()
-            .copied()
-            .filter(is_harmful)
-            .filter(|_| !words.heads().any(|entry| entry.is(Meaning::Reads)))
+        let first = words.texts.first().copied().filter(is_harmful);
+        first.filter(|_| !words.heads().any(|entry| entry.is(Meaning::Reads)))
     };
     // A harmful word counts anywhere, unless another one says what the operation is.
     let anywhere = || {
-        let free = words.id.iter().flat_map(NamePart::free);
         let is_harmless =
             is_called_harmless || texts_are_harmless || action.is_some_and(is_harmless);
-        free.into_iter().find(is_harmful).filter(|_| !is_harmless)
+        let mut free = words.id.iter().flat_map(NamePart::free);
+        free.find(is_harmful).filter(|_| !is_harmless)
     };
     // No position excuses one of these.
     let plainly = || {
         let named = words.all().find(|entry| entry.is(Meaning::Harms));
-        named
-            .or(words.path_harm)
-            .filter(|_| strictness == Strictness::Strict)
+        let harm = named.or(words.path.harm);
+        harm.filter(|_| strictness == Strictness::Strict)
     };
     // `OrderCancel`, `BuildPrune`: a noun, and then the verb.
     let last = || {
-        let is_noun = |part: &&NamePart| part.head().is_some_and(|head| head.is(Meaning::Noun));
-        let long = words
-            .id
-            .iter()
-            .filter(|part| part.words.len() > 1)
-            .filter(is_noun);
-        long.filter_map(NamePart::last).find(|entry| {
+        let long = words.id.iter().filter(|part| part.words.len() > 1);
+        let mut last = long
+            .filter(|part| part.head().is_some_and(|head| head.is(Meaning::Noun)))
+            .filter_map(NamePart::last);
+        last.find(|entry| {
             is_harmful(entry) && (!entry.is(Meaning::Noun) || entry.is(Meaning::Harms))
         })
     };
@@ -151,17 +133,15 @@ fn post_harm(
 /// SQL".
 fn runs_statement(words: &OperationVerbs, operation: &Operation) -> Option<&'static KnownWord> {
     let mut verbs = words.heads().chain(words.texts.first().copied());
-    let runs = verbs.find(|entry| ["execute", "exec", "run"].contains(&entry.word.as_str()))?;
+    let runs = verbs.find(|entry| is_word_of("execute exec run", &entry.word))?;
     let names = [operation.id.as_deref(), Some(operation.path.as_str())];
-    mentions(names, &["sql", "statement"]).then_some(runs)
+    mentions(names, "sql statement").then_some(runs)
 }
 
 /// Returns true if a text has one of the words, in any spelling of names.
-fn mentions(texts: [Option<&str>; 2], any: &[&str]) -> bool {
-    texts
-        .into_iter()
-        .flatten()
-        .any(|text| words(&snake_case(text)).any(|word| any.contains(&word)))
+fn mentions(texts: [Option<&str>; 2], any: &str) -> bool {
+    let mut texts = texts.into_iter().flatten();
+    texts.any(|text| words(&snake_case(text)).any(|word| is_word_of(any, word)))
 }
 
 /// Returns true if the last segment of the path is a verb rather than a name that begins with one:
@@ -190,35 +170,29 @@ fn says_that_it_adds(words: &OperationVerbs, operation: &Operation) -> bool {
         .chain(words.texts.first().copied())
         .chain(words.all());
     let replaces = |entry: &KnownWord| {
-        entry.word == "copy"
-            && operation
-                .parameters
-                .iter()
-                .any(|parameter| parameter.name == "force")
+        let mut parameters = operation.parameters.iter();
+        entry.word == "copy" && parameters.any(|parameter| parameter.name == "force")
     };
-    let adds = words.suffix == "_create"
-        || said
-            .into_iter()
-            .any(|entry| entry.is(harmless) && !replaces(entry));
+    let mut said = said.filter(|entry| entry.is(harmless) && !replaces(entry));
+    let adds = words.suffix == "_create" || said.next().is_some();
     adds && changes_in_passing(operation).is_none()
 }
 
 /// The verb in the first sentence of a text that says that something may be changed: "Creates an
 /// alert or updates an existing one".
 fn changes_in_passing(operation: &Operation) -> Option<Reason> {
-    let texts = [&operation.summary, &operation.description]
-        .into_iter()
-        .flatten();
-    texts.into_iter().find_map(|text| {
-        let entry = joined_verbs(text)
-            .into_iter()
-            .find(|entry| OR_CHANGES.contains(&entry.word.as_str()))?;
-        Some(Reason::Word(&entry.word))
-    })
+    let mut joined = joined_verbs(operation);
+    let entry = joined.find(|entry| is_word_of(OR_CHANGES, &entry.word))?;
+    Some(Reason::Word(&entry.word))
 }
 
-/// The verbs behind "or" and "and" in the first sentence of a text.
-fn joined_verbs(text: &str) -> Vec<&'static KnownWord> {
+/// The verbs behind "or" and "and" in the first sentences of summary and description.
+fn joined_verbs(operation: &Operation) -> impl Iterator<Item = &'static KnownWord> {
+    let texts = [&operation.summary, &operation.description];
+    texts.into_iter().flatten().flat_map(|text| joined_in(text))
+}
+
+fn joined_in(text: &str) -> Vec<&'static KnownWord> {
     let sentence = text.split(". ").next().unwrap_or_default();
     let lower = sentence
         .get(..sentence.floor_char_boundary(400))
@@ -236,19 +210,9 @@ fn joined_verbs(text: &str) -> Vec<&'static KnownWord> {
 }
 
 /// Copies of data that a GET makes of what there is.
-const REPRESENTATIONS: [&str; 9] = [
-    "archive",
-    "csrf",
-    "diff",
-    "html",
-    "media",
-    "pdf",
-    "preview",
-    "thumbnail",
-    "zip",
-];
+const REPRESENTATIONS: &str = "archive csrf diff html media pdf preview thumbnail zip";
 /// Segments that are a thing unless a text says that they are an act.
-const THINGS: [&str; 3] = ["archive", "ban", "trash"];
+const THINGS: &str = "archive ban trash";
 
 /// Returns true if the name or the first sentence says what a GET makes of what there is.
 fn makes_representation(operation: &Operation) -> bool {
@@ -257,18 +221,13 @@ fn makes_representation(operation: &Operation) -> bool {
         .as_ref()
         .or(operation.description.as_ref());
     let sentence = text.and_then(|text| text.split(". ").next());
-    mentions([operation.id.as_deref(), sentence], &REPRESENTATIONS)
+    mentions([operation.id.as_deref(), sentence], REPRESENTATIONS)
 }
 
 /// Returns true if the first sentence of a text joins a verb that reads to its first one: "Ignores
 /// deleted items and returns the rest".
 fn reads_in_passing(operation: &Operation) -> bool {
-    let texts = [&operation.summary, &operation.description];
-    let mut joined = texts
-        .into_iter()
-        .flatten()
-        .flat_map(|text| joined_verbs(text));
-    joined.any(|entry| class(entry) == Some(Meaning::Reads))
+    joined_verbs(operation).any(|entry| class(entry) == Some(Meaning::Reads))
 }
 
 /// The word that says that a method acts which is safe by its definition (RFC 9110 section 9.2.1).
@@ -278,6 +237,7 @@ fn read_harm(
     strictness: Strictness,
 ) -> Option<&'static KnownWord> {
     let is_strict = strictness == Strictness::Strict;
+    let changing = Meaning::Destroys | Meaning::Adds | Meaning::Changes;
     let first_text = words.texts.first().copied();
     let texts_read = first_text.is_some_and(|entry| class(entry) == Some(Meaning::Reads))
         || first_text.is_some_and(|entry| entry.word == "ignore") && reads_in_passing(operation);
@@ -285,14 +245,18 @@ fn read_harm(
         .into_iter()
         .chain(words.heads())
         .any(|entry| entry.word == "create" || entry.word == "generate");
-    let acts = |entry: &KnownWord| match () {
-        () if entry.is(Meaning::SignsIn) => is_strict,
-        () => entry.is(Meaning::ActsInRead | Meaning::Destroys),
+    let acts = |entry: &KnownWord| {
+        if entry.is(Meaning::SignsIn) {
+            is_strict
+        } else {
+            entry.is(Meaning::ActsInRead | Meaning::Destroys)
+        }
     };
     let is_sure = |entry: &KnownWord| !entry.is(Meaning::Noun);
     // `/invites/{code}` is an invitation, and `preview_prune` a preview.
     let is_thing = |entry: &KnownWord| {
-        !words.is_path_end && words.things.iter().any(|thing| thing.word == entry.word)
+        let mut things = words.path.things.iter();
+        words.path.is_followed && things.any(|thing| thing.word == entry.word)
     };
     let head = words.heads().next();
     let says_read = |entry: &KnownWord| entry.is(Meaning::SaysRead);
@@ -309,25 +273,19 @@ fn read_harm(
         return None;
     }
     let may_be_thing =
-        |entry: &KnownWord| THINGS.contains(&entry.word.as_str()) && !first_text.is_some_and(acts);
+        |entry: &KnownWord| is_word_of(THINGS, &entry.word) && !first_text.is_some_and(acts);
     let named = || {
-        let mut heads = words.heads();
-        heads
-            .find(|entry| acts(entry) && (is_sure(entry) || !texts_read))
-            .filter(|_| !reads)
+        let mut heads = words.heads().filter(|_| !reads);
+        heads.find(|entry| acts(entry) && (is_sure(entry) || !texts_read))
     };
     let joined = || {
-        words.id.iter().flat_map(NamePart::joined).find(|entry| {
-            entry.is(Meaning::Destroys | Meaning::Adds | Meaning::Changes) && is_sure(entry)
-        })
+        let mut joined = words.id.iter().flat_map(NamePart::joined);
+        joined.find(|entry| entry.is(changing) && is_sure(entry))
     };
     let of_path = || {
-        let head = words
-            .action
-            .head()
-            .filter(|entry| acts(entry) && is_one_verb(words, entry))?;
-        (!reads && !texts_read && !may_be_thing(head) && (words.is_path_end || is_sure(head)))
-            .then_some(head)
+        let head = words.action.head().filter(|_| !reads && !texts_read)?;
+        let may_act = acts(head) && is_one_verb(words, head) && !may_be_thing(head);
+        (may_act && (!words.path.is_followed || is_sure(head))).then_some(head)
     };
     let of_texts = || {
         let is_named = words.heads().next().is_some();
@@ -343,14 +301,10 @@ fn read_harm(
     // `serverTerminate`: the verb may come last, and is a noun behind a preposition.
     let last = || {
         let of_path = Some(&words.action).filter(|_| words.id.is_empty());
-        let long = words
-            .id
-            .iter()
-            .chain(of_path)
-            .filter(|part| part.words.len() > 1);
-        let last = long
-            .filter_map(NamePart::free_last)
-            .find(|entry| acts(entry) && !entry.is(Meaning::Noun))?;
+        let parts = words.id.iter().chain(of_path);
+        let long = parts.filter(|part| part.words.len() > 1);
+        let mut last = long.filter_map(NamePart::free_last);
+        let last = last.find(|entry| acts(entry) && is_sure(entry))?;
         let excused = if is_strict {
             texts_read || is_computed || reads && !last.is(Meaning::Destroys)
         } else {
@@ -359,26 +313,17 @@ fn read_harm(
         (!excused).then_some(last)
     };
     let segment = || {
-        let acts = |entry: &&&'static KnownWord| {
-            entry.is(Meaning::Destroys | Meaning::SignsIn) && !entry.is(Meaning::Noun)
-        };
-        let ends_in_read = words.is_path_end && in_path.clone().any(says_read);
-        let is_excused = |entry: &KnownWord| {
-            reads && (entry.is(Meaning::Adds) || texts_read || is_computed || ends_in_read)
-        };
-        words
-            .segments
-            .iter()
-            .find(acts)
-            .copied()
-            .filter(|entry| is_strict && !is_excused(entry) && !may_be_thing(entry))
+        let mut segments = words.path.segments.iter().copied();
+        let act = segments
+            .find(|entry| entry.is(Meaning::Destroys | Meaning::SignsIn) && is_sure(entry))?;
+        let ends_in_read = !words.path.is_followed && in_path.clone().any(says_read);
+        let is_excused =
+            reads && (act.is(Meaning::Adds) || texts_read || is_computed || ends_in_read);
+        (is_strict && !is_excused && !may_be_thing(act)).then_some(act)
     };
     let behind = || {
-        words
-            .behind_path
-            .iter()
-            .filter_map(NamePart::head)
-            .find(|entry| entry.is(Meaning::Destroys | Meaning::Adds | Meaning::Changes))
+        let mut heads = words.behind_path.iter().filter_map(NamePart::head);
+        heads.find(|entry| entry.is(changing))
     };
     named()
         .or_else(joined)

@@ -20,34 +20,26 @@ pub(crate) fn apply_evidence(hints: &mut Hints, operation: &Operation, document:
     if !hints.is_set() || hints.effective(Hint::ReadOnly) {
         return;
     }
-    let required = |matches: &dyn Fn(&Parameter) -> bool| {
+    let required = || {
         operation
             .parameters
             .iter()
-            .any(|parameter| parameter.required && matches(parameter))
+            .filter(|parameter| parameter.required)
     };
+    let mut set = |value, evidence| hints.set(Hint::Idempotent, value, Reason::Evidence(evidence));
     // The API remembers the key: the same key has the same effect, once.
-    let is_key = |parameter: &Parameter| {
-        parameter.location == Location::Header
-            && parameter.name.eq_ignore_ascii_case("Idempotency-Key")
-    };
-    if matches!(operation.method, Method::POST | Method::PATCH) && required(&is_key) {
-        hints.set(
-            Hint::Idempotent,
-            true,
-            Reason::Evidence("a required `Idempotency-Key` header"),
-        );
+    if matches!(operation.method, Method::POST | Method::PATCH)
+        && required().any(|parameter| parameter.is(Location::Header, "Idempotency-Key"))
+    {
+        set(true, "a required `Idempotency-Key` header");
     }
     // RFC 9110 section 13.1: the same arguments fail the second time, because the version moved on.
     // Looked at last, because it is the more careful evidence of the two.
-    let evidence = operation
-        .parameters
-        .iter()
-        .filter(|parameter| parameter.required)
+    let evidence = required()
         .find_map(|parameter| parameter_evidence(parameter, &operation.method))
         .or_else(|| body_evidence(operation, document));
     if let Some(evidence) = evidence {
-        hints.set(Hint::Idempotent, false, Reason::Evidence(evidence));
+        set(false, evidence);
     }
 }
 
@@ -62,7 +54,7 @@ fn parameter_evidence(parameter: &Parameter, method: &Method) -> Option<&'static
         },
         Location::Query => version_evidence(&parameter.name, method),
         // A version in the path names the resource, or the version of the API.
-        Location::Path | Location::Cookie | Location::QueryString => None,
+        _ => None,
     }
 }
 
@@ -83,53 +75,34 @@ fn version_evidence(name: &str, method: &Method) -> Option<&'static str> {
 /// Returns the evidence of a required top-level field of the request body.
 fn body_evidence(operation: &Operation, document: &Document) -> Option<&'static str> {
     let method = &operation.method;
-    operation
-        .body
-        .iter()
-        .flat_map(RequestBody::media_types)
-        .find_map(|media_type| match &media_type.schema {
-            BodySchema::At(span) | BodySchema::JsonPatch(Some(span)) => {
-                schema_evidence(document, document.node(*span), method)
-            }
-            BodySchema::Fields(fields) => {
-                let mut required = fields.iter().filter(|field| field.required);
-                required.find_map(|field| version_evidence(&field.name, method))
-            }
-            BodySchema::Absent
-            | BodySchema::Items(..)
-            | BodySchema::JsonPatch(None)
-            | BodySchema::FilesByName => None,
-        })
+    let mut media_types = operation.body.iter().flat_map(RequestBody::media_types);
+    media_types.find_map(|media_type| match &media_type.schema {
+        BodySchema::At(span) | BodySchema::JsonPatch(Some(span)) => {
+            schema_evidence(document, document.node(*span), method)
+        }
+        BodySchema::Fields(fields) => {
+            let mut required = fields.iter().filter(|field| field.required);
+            required.find_map(|field| version_evidence(&field.name, method))
+        }
+        _ => None,
+    })
 }
 
 fn schema_evidence(document: &Document, schema: Node<'_>, method: &Method) -> Option<&'static str> {
     let mut open = vec![schema];
     for _ in 0..MAX_SCHEMAS {
-        let Ok(schema) = document.resolve(open.pop()?) else {
-            continue;
-        };
         // Searching the text is cheaper than opening the object.
-        if !["\"required\"", "\"allOf\""]
-            .iter()
-            .any(|key| schema.text().contains(key))
-        {
-            continue;
+        let schema = document.resolve(open.pop()?).ok().filter(|schema| {
+            let mut keys = ["\"required\"", "\"allOf\""].iter();
+            keys.any(|key| schema.text().contains(key))
+        });
+        let object = schema.and_then(Node::object).unwrap_or_default();
+        let mut required = object.strings("required").into_iter();
+        let evidence = required.find_map(|name| version_evidence(&name, method));
+        if evidence.is_some() {
+            return evidence;
         }
-        let Some(object) = schema.object() else {
-            continue;
-        };
-        let required = object
-            .get("required")
-            .map(Node::strings)
-            .unwrap_or_default();
-        if let Some(evidence) = required
-            .iter()
-            .find_map(|name| version_evidence(name, method))
-        {
-            return Some(evidence);
-        }
-        let branches = object.array("allOf").unwrap_or_default();
-        open.extend(branches.into_iter().take(MAX_SCHEMAS));
+        open.extend(object.array("allOf").into_iter().take(MAX_SCHEMAS));
     }
     None
 }
@@ -139,8 +112,8 @@ fn schema_evidence(document: &Document, schema: Node<'_>, method: &Method) -> Op
 pub(super) fn reading_word(words: &OperationVerbs) -> Option<(&'static str, bool)> {
     let acts = Meaning::Destroys | Meaning::Changes | Meaning::Adds;
     let reads = |part: &NamePart| {
-        let ends = part.head().into_iter().chain(part.last());
-        ends.into_iter().find(|entry| entry.is(Meaning::Reads))
+        let mut ends = part.head().into_iter().chain(part.last());
+        ends.find(|entry| entry.is(Meaning::Reads))
     };
     let named = match words.id.as_slice() {
         [] => reads(&words.action),
@@ -155,31 +128,25 @@ pub(super) fn reading_word(words: &OperationVerbs) -> Option<(&'static str, bool
         .any(|entry| entry.is(acts) && !entry.is(Meaning::Noun | Meaning::Reads));
     // What is computed of a thing may be kept in it: `/messages/{id}/translate`.
     let may_keep = |entry: &KnownWord| {
-        words.follows_variable && words.is_path_end && !entry.is(Meaning::SaysRead)
+        words.path.follows_variable && !words.path.is_followed && !entry.is(Meaning::SaysRead)
     };
-    named
-        .filter(|entry| !acts && !may_keep(entry))
-        .map(|entry| (entry.word.as_str(), is_said))
+    let named = named.filter(|entry| !acts && !may_keep(entry))?;
+    Some((&named.word, is_said))
 }
 
 /// The word that says that a repeated call leaves the same state.
 pub(super) fn setting_word(words: &OperationVerbs) -> Option<&'static str> {
     let harms = words.all().any(|entry| entry.is(Meaning::Destroys));
-    let head = words
-        .heads()
-        .find(|entry| entry.is(Meaning::Sets))
-        .filter(|_| !harms);
-    head.map(|entry| entry.word.as_str())
+    let head = words.heads().find(|entry| entry.is(Meaning::Sets))?;
+    (!harms).then_some(&head.word)
 }
 
 /// The word that names a local thing.
 pub(super) fn near_word(words: &OperationVerbs) -> Option<&'static str> {
-    let all = words
+    let mut all = words
         .all()
         .chain(words.action.words.iter().copied().flatten());
-    all.into_iter()
-        .find(|entry| entry.is(Meaning::Near))
-        .map(|entry| entry.word.as_str())
+    Some(&all.find(|entry| entry.is(Meaning::Near))?.word)
 }
 
 #[cfg(test)]

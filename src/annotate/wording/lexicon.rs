@@ -107,49 +107,50 @@ const NEAR: &str = "memory session config local";
 
 /// A word, and what is known of it.
 pub(crate) struct KnownWord {
-    pub(crate) word: String,
-    pub(crate) meanings: EnumSet<Meaning>,
+    pub word: String,
+    pub meanings: EnumSet<Meaning>,
 }
 
 static LEXICON: LazyLock<HashMap<String, KnownWord>> = LazyLock::new(|| {
     let lists = [
-        (Meaning::Destroys.into(), REMOVES),
-        (Meaning::Destroys.into(), ENDS),
-        (Meaning::Destroys.into(), MOVES),
-        (Meaning::Destroys | Meaning::Noun, ACTION_NOUNS),
-        (Meaning::Changes.into(), CHANGES),
-        (Meaning::Adds.into(), ADDS),
-        (Meaning::Reads.into(), READS),
-        (Meaning::SignsIn.into(), SIGNS_IN),
-        (Meaning::ActsInRead.into(), ACTS_IN_READ),
-        (Meaning::SaysRead.into(), SAYS_READ),
-        (Meaning::Harms.into(), HARMS),
-        (Meaning::Sets.into(), SETS),
-        (Meaning::Noun.into(), NOUNS),
-        (Meaning::BeforeVerb.into(), BEFORE_VERB),
-        (Meaning::BeforeText.into(), BEFORE_TEXT),
-        (Meaning::Preposition.into(), PREPOSITIONS),
-        (Meaning::Join.into(), JOINS),
-        (Meaning::Near.into(), NEAR),
+        (Meaning::Destroys, REMOVES),
+        (Meaning::Destroys, ENDS),
+        (Meaning::Destroys, MOVES),
+        (Meaning::Destroys, ACTION_NOUNS),
+        (Meaning::Changes, CHANGES),
+        (Meaning::Adds, ADDS),
+        (Meaning::Reads, READS),
+        (Meaning::SignsIn, SIGNS_IN),
+        (Meaning::ActsInRead, ACTS_IN_READ),
+        (Meaning::SaysRead, SAYS_READ),
+        (Meaning::Harms, HARMS),
+        (Meaning::Sets, SETS),
+        (Meaning::Noun, NOUNS),
+        (Meaning::Noun, ACTION_NOUNS),
+        (Meaning::BeforeVerb, BEFORE_VERB),
+        (Meaning::BeforeText, BEFORE_TEXT),
+        (Meaning::Preposition, PREPOSITIONS),
+        (Meaning::Join, JOINS),
+        (Meaning::Near, NEAR),
     ];
     let mut lexicon: HashMap<String, KnownWord> = HashMap::default();
-    let mut insert = |word: String, meanings: EnumSet<Meaning>| {
+    let mut insert = |word: String, meaning: Meaning| {
         let new = || KnownWord {
             word: word.clone(),
             meanings: EnumSet::empty(),
         };
-        lexicon.entry(word.clone()).or_insert_with(new).meanings |= meanings;
+        lexicon.entry(word.clone()).or_insert_with(new).meanings |= meaning;
     };
-    for (meanings, words) in lists {
-        words
-            .split_whitespace()
-            .for_each(|word| insert(word.to_owned(), meanings));
+    for (meaning, words) in lists {
+        for word in words.split_whitespace() {
+            insert(word.to_owned(), meaning);
+        }
     }
     // What is done is taken back: `unlink`, `untag`, `unarchive`.
     for words in [REMOVES, ENDS, MOVES, CHANGES, ADDS, TAKEN_BACK] {
-        words
-            .split_whitespace()
-            .for_each(|word| insert(format!("un{word}"), Meaning::Destroys.into()));
+        for word in words.split_whitespace() {
+            insert(format!("un{word}"), Meaning::Destroys);
+        }
     }
     lexicon
 });

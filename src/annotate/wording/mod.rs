@@ -22,7 +22,7 @@ pub(crate) struct Wording {
     /// Reason for which it is more dangerous than its method says, for the policy `careful`.
     careful: Option<Reason>,
     /// The same for the policy `strict`.
-    strict: Option<Reason>,
+    pub strict: Option<Reason>,
     /// The word that says that a POST reads, and whether its description says so as well.
     reads: Option<(&'static str, bool)>,
     /// The word that says that a repeated call changes nothing more.
@@ -53,20 +53,10 @@ impl Wording {
         reads.or(self.sets.map(|word| (Hint::Idempotent, word)))
     }
 
-    /// Returns the reason for which it is more dangerous than its method says, for the policy
-    /// `strict`.
-    pub(crate) fn strict(&self) -> Option<Reason> {
-        self.strict
-    }
-
     /// Returns hints as the policy `strict` would have them; those of the operator stay.
     pub(crate) fn strictly(&self, served: &Hints) -> Hints {
         let mut hints = *served;
-        let is_operators = |hint: Hint| {
-            served
-                .get(hint)
-                .is_some_and(|sourced| sourced.reason.is_operator())
-        };
+        let is_operators = |hint| served.get(hint).is_some_and(|by| by.reason.is_operator());
         // What follows from the operator's `readOnlyHint: true` is the operator's as well.
         let reads = served.effective(Hint::ReadOnly) && is_operators(Hint::ReadOnly);
         for (hint, value) in [(Hint::ReadOnly, false), (Hint::Destructive, true)] {
@@ -112,7 +102,8 @@ impl Wording {
             say(Hint::Idempotent, true, word);
         } else if let Some(word) = self.sets {
             // A word does not undo that a precondition makes a repeated call fail.
-            let is_proven = matches!(hints.get(Hint::Idempotent), Some(sourced) if matches!(sourced.reason, Reason::Evidence(_)));
+            let reason = hints.get(Hint::Idempotent).map(|sourced| sourced.reason);
+            let is_proven = matches!(reason, Some(Reason::Evidence(_)));
             if !is_proven && !hints.effective(Hint::Idempotent) {
                 hints.set(Hint::Idempotent, true, Reason::Word(word));
             }

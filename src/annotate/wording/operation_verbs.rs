@@ -1,7 +1,7 @@
 //! The words of an operation, each with what is known of it: of its operationId, of its path, and
 //! of its texts.
 
-use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use http::Method;
 use percent_encoding::percent_decode_str;
@@ -10,121 +10,54 @@ use super::lexicon::{KnownWord, Meaning, entry, entry_of_form};
 use super::operation_id::{snake_case, without_glue, words};
 use crate::spec::Operation;
 use crate::spec::operation::template::TemplatePart;
+use crate::text::is_word_of;
 
 /// Entry of a word in the lexicon.
 pub(super) type Word = Option<&'static KnownWord>;
 
 /// Verbs that names have in one word with what follows.
-const GLUED: [&str; 36] = [
-    "delete",
-    "remove",
-    "purge",
-    "drop",
-    "destroy",
-    "reset",
-    "revoke",
-    "cancel",
-    "terminate",
-    "restart",
-    "reboot",
-    "shutdown",
-    "stop",
-    "disable",
-    "kill",
-    "wipe",
-    "erase",
-    "clear",
-    "unsubscribe",
-    "uninstall",
-    "deactivate",
-    "reject",
-    "truncate",
-    "abort",
-    "flush",
-    "prune",
-    "evict",
-    "ban",
-    "kick",
-    "expire",
-    "overwrite",
-    "update",
-    "modify",
-    "replace",
-    "rename",
-    "restore",
-];
+static GLUED: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let verbs =
+        "delete remove purge drop destroy reset revoke cancel terminate restart reboot shutdown
+        stop disable kill wipe erase clear unsubscribe uninstall deactivate reject truncate
+        abort flush prune evict ban kick expire overwrite update modify replace rename restore";
+    verbs.split_whitespace().collect()
+});
 /// A verb of fewer letters begins many words that have nothing to do with it: `droplet`, `banner`,
 /// `stopwatch`.
 const MIN_GLUED_LEN: usize = 5;
 /// Objects that shorter verbs are written together with: `killall`, `dropwebhook`.
-const OBJECTS: [&str; 18] = [
-    "all",
-    "cache",
-    "container",
-    "data",
-    "db",
-    "instance",
-    "job",
-    "member",
-    "process",
-    "server",
-    "service",
-    "session",
-    "table",
-    "task",
-    "user",
-    "vm",
-    "webhook",
-    "worker",
-];
+const OBJECTS: &str =
+    "all cache container data db instance job member process server service session table
+    task user vm webhook worker";
 /// The beginnings of nouns that follow a verb in `-e`, whose participle would begin in the same
 /// way: `deletedevice`.
-const NOUNS_IN_D: [&str; 12] = [
-    "dashboard",
-    "data",
-    "definition",
-    "department",
-    "deployment",
-    "detail",
-    "device",
-    "directory",
-    "disk",
-    "doc",
-    "domain",
-    "draft",
-];
+const NOUNS_IN_D: &str =
+    "dashboard data definition department deployment detail device directory disk doc domain
+    draft";
 /// A name with more `_` is a sentence, and its capitals begin no parts.
 const MAX_PART_SEPARATORS: usize = 2;
 /// Number of words of a text that are searched for its verb.
 const MAX_FIRST_WORDS: usize = 10;
 /// A name as its words.
 pub(super) struct NamePart {
-    pub(super) words: Vec<Word>,
+    pub words: Vec<Word>,
 }
 
 /// The words of an operation.
 pub(super) struct OperationVerbs {
     /// Verbs of each part of its operationId, of which `repos/list-for-org` has two, without a
     /// framework's additions.
-    pub(super) id: Vec<NamePart>,
+    pub id: Vec<NamePart>,
     /// The suffix by which a framework says what it does: `_list` of `deployments_list`.
-    pub(super) suffix: &'static str,
+    pub suffix: &'static str,
     /// Verbs of the last literal segment of its path.
-    pub(super) action: NamePart,
-    /// True if the segment ends the path, and so may be a verb: `/stops/{id}` names a thing.
-    pub(super) is_path_end: bool,
-    /// True if the segment follows a variable: `/orders/{id}/cancel`.
-    pub(super) follows_variable: bool,
-    /// The literal segments of the path that are one word.
-    pub(super) segments: Vec<&'static KnownWord>,
-    /// A word of the path that harms, at any position.
-    pub(super) path_harm: Word,
+    pub action: NamePart,
+    pub path: PathWords,
     /// Actions behind the path: `DeleteStack` of `/#Action=DeleteStack`.
-    pub(super) behind_path: Vec<NamePart>,
-    /// The words whose plural is a segment of the path, which names things: `/invites/{code}`.
-    pub(super) things: Vec<&'static KnownWord>,
+    pub behind_path: Vec<NamePart>,
     /// The first verbs of the summary and of the description.
-    pub(super) texts: Vec<&'static KnownWord>,
+    pub texts: Vec<&'static KnownWord>,
 }
 
 impl OperationVerbs {
@@ -136,11 +69,7 @@ impl OperationVerbs {
             id,
             suffix,
             action: NamePart::of(&path.last),
-            is_path_end: path.is_end,
-            follows_variable: path.follows_variable,
-            segments: path.segments,
-            things: path.things,
-            path_harm: path.harm,
+            path,
             behind_path: behind_path(&operation.path).map(NamePart::of).collect(),
             texts: texts
                 .into_iter()
@@ -193,18 +122,10 @@ impl NamePart {
 
     /// The verb that the name begins with, behind words such as `bulk`.
     pub(super) fn head(&self) -> Word {
-        let last = self.words.len().saturating_sub(1);
-        let skipped = self
-            .words
-            .iter()
-            .take(last)
-            .take_while(|word| is_before_verb(**word))
-            .count();
-        self.words
-            .get(skipped)
-            .copied()
-            .flatten()
-            .filter(|entry| entry.is_verb())
+        let (last, before) = self.words.split_last()?;
+        let mut before = before.iter().skip_while(|word| is_before_verb(**word));
+        let head = before.next().copied().unwrap_or(*last);
+        head.filter(|entry| entry.is_verb())
     }
 
     /// The verbs behind "and", "or" and "then", unless these join nouns behind a preposition.
@@ -257,63 +178,56 @@ fn is_before_verb(word: Word) -> bool {
 }
 
 /// The words of a path.
-struct PathWords {
+#[derive(Default)]
+pub(super) struct PathWords {
+    /// The last literal segment.
     last: String,
-    is_end: bool,
-    follows_variable: bool,
-    segments: Vec<&'static KnownWord>,
-    things: Vec<&'static KnownWord>,
-    harm: Word,
+    /// True if that does not end the path, and so is no verb: `/stops/{id}` names a thing.
+    pub is_followed: bool,
+    /// True if it follows a variable: `/orders/{id}/cancel`.
+    pub follows_variable: bool,
+    /// The literal segments that are one word.
+    pub segments: Vec<&'static KnownWord>,
+    /// The words whose plural is a segment, which names things: `/invites/{code}`.
+    pub things: Vec<&'static KnownWord>,
+    /// A word that harms, at any position.
+    pub harm: Word,
 }
 
 impl PathWords {
     fn of(operation: &Operation) -> Self {
-        let mut path = Self {
-            last: String::new(),
-            is_end: true,
-            follows_variable: false,
-            segments: Vec::new(),
-            things: Vec::new(),
-            harm: None,
-        };
+        let mut path = Self::default();
         for (index, parts) in operation.template.segments.iter().enumerate().rev() {
             let literals = parts.iter().filter_map(|part| match part {
                 TemplatePart::Literal(text) => Some(text.as_str()),
                 TemplatePart::Variable(_) => None,
             });
             let text = literals.collect::<Vec<_>>().join(" ");
-            let has_variable = parts
-                .iter()
-                .any(|part| matches!(part, TemplatePart::Variable(_)));
+            let has_variable = parts.iter().any(is_variable);
             if text.trim().is_empty() {
-                path.is_end &= !(has_variable && path.last.is_empty());
+                path.is_followed |= has_variable && path.last.is_empty();
                 continue;
             }
-            let text = decoded(&text);
+            let text = percent_decode_str(&text).decode_utf8_lossy();
             path.things.extend(text.strip_suffix('s').and_then(entry));
             let known = NamePart::of(&text).words;
             if let (false, [Some(only)]) = (has_variable, known.as_slice()) {
                 path.segments.push(only);
             }
-            path.harm = path.harm.or_else(|| {
-                known
-                    .into_iter()
-                    .flatten()
-                    .find(|entry| entry.is(Meaning::Harms))
-            });
+            let mut known = known.into_iter().flatten();
+            path.harm = path
+                .harm
+                .or_else(|| known.find(|entry| entry.is(Meaning::Harms)));
             if path.last.is_empty() {
                 let before = index
                     .checked_sub(1)
                     .and_then(|before| operation.template.segments.get(before));
-                let is_action_list = |text: &str| {
-                    text.eq_ignore_ascii_case("actions") || text.eq_ignore_ascii_case("action")
-                };
                 path.follows_variable = has_variable
                     || before.is_some_and(|parts| match parts.as_slice() {
-                        [TemplatePart::Literal(text)] => is_action_list(text),
-                        parts => parts
-                            .iter()
-                            .any(|part| matches!(part, TemplatePart::Variable(_))),
+                        [TemplatePart::Literal(text)] => {
+                            is_word_of("action actions", &text.to_ascii_lowercase())
+                        }
+                        parts => parts.iter().any(is_variable),
                     });
                 // `{id}:delete` and `orders:cancel` end with a verb as well, and so does
                 // `update.json`.
@@ -329,8 +243,8 @@ impl PathWords {
     }
 }
 
-fn decoded(segment: &str) -> Cow<'_, str> {
-    percent_decode_str(segment).decode_utf8_lossy()
+fn is_variable(part: &TemplatePart) -> bool {
+    matches!(part, TemplatePart::Variable(_))
 }
 
 /// The parts of the operationId without the suffix by which a framework says what the operation
@@ -343,35 +257,24 @@ fn id_parts(operation: &Operation, last_segment: &str) -> (Vec<NamePart>, &'stat
     let mut suffix = "";
     // Django REST framework names an operation by its path and what its method does most often:
     // `tasks_reject_create`.
-    let usual = [
-        "_create",
-        "_list",
-        "_retrieve",
-        "_read",
-        "_update",
-        "_partial_update",
-        "_destroy",
-        "_delete",
-    ];
-    if let Some((rest, ending)) = usual
-        .iter()
-        .find_map(|ending| Some((id.strip_suffix(ending)?, *ending)))
+    let usual = "_create _list _retrieve _read _update _partial_update _destroy _delete";
+    let mut endings = usual.split(' ');
+    let letters = |name: &str| snake_case(name).replace('_', "");
+    if let Some((rest, ending)) =
+        endings.find_map(|ending| Some((id.strip_suffix(ending)?, ending)))
         && !last_segment.is_empty()
-        && snake_case(rest)
-            .replace('_', "")
-            .ends_with(&snake_case(last_segment).replace('_', ""))
+        && letters(rest).ends_with(&letters(last_segment))
     {
         suffix = ending;
         id = rest;
     }
     let is_post = operation.method == Method::POST;
-    let parts = name_parts(id)
-        .into_iter()
-        .map(|part| if is_post { without_post(part) } else { part });
-    let parts = parts
-        .map(NamePart::of)
-        .filter(|part| !part.words.is_empty());
-    (parts.collect(), suffix)
+    let parts = name_parts(id).into_iter();
+    let parts = parts.map(|part| NamePart::of(if is_post { without_post(part) } else { part }));
+    (
+        parts.filter(|part| !part.words.is_empty()).collect(),
+        suffix,
+    )
 }
 
 /// The parts of an operationId: `pets/delete`, `Pets_Delete` and `PetsController_delete` have two,
@@ -402,18 +305,13 @@ fn begins_with_capital(text: Option<&str>) -> bool {
 /// The part of a name behind or before the method, as in `PostInvoices`, `postV3Keys` and
 /// `SavePost`.
 fn without_post(part: &str) -> &str {
-    let front = ["post", "Post", "POST"]
-        .iter()
-        .find_map(|post| part.strip_prefix(post));
-    let front = front.filter(|rest| {
-        rest.starts_with(|first: char| first.is_ascii_uppercase() || "_-".contains(first))
-    });
-    let back = || {
-        ["Post", "POST"]
-            .iter()
-            .find_map(|post| part.strip_suffix(post))
-    };
-    front.or_else(back).unwrap_or(part)
+    let mut posts = ["post", "Post", "POST"].iter();
+    let front = posts.find_map(|post| part.strip_prefix(post));
+    let is_end = |first: char| first.is_ascii_uppercase() || "_-".contains(first);
+    let front = front.filter(|rest| rest.starts_with(is_end));
+    front
+        .or_else(|| part.strip_suffix("Post").or(part.strip_suffix("POST")))
+        .unwrap_or(part)
 }
 
 /// The values in the query or the fragment that a document writes into a path: `DeleteStack` of
@@ -429,14 +327,11 @@ fn behind_path(path: &str) -> impl Iterator<Item = &str> {
 /// The verb that a text begins with: `Deletes a pet`, `This method can be used to delete a pet`,
 /// `Pets - Delete a pet`; in its first paragraph.
 fn first_verb(text: &str) -> Word {
-    let own = verb_of(text);
-    let behind = || {
-        let heading = text.split(".\n").next().unwrap_or_default();
-        [" - ", ": "]
-            .iter()
-            .find_map(|separator| verb_of(heading.split_once(separator)?.1))
-    };
-    own.or_else(behind)
+    let heading = text.split(".\n").next().unwrap_or_default();
+    let behind = |separator: &str| verb_of(heading.split_once(separator)?.1);
+    verb_of(text)
+        .or_else(|| behind(" - "))
+        .or_else(|| behind(": "))
 }
 
 fn verb_of(text: &str) -> Word {
@@ -444,50 +339,53 @@ fn verb_of(text: &str) -> Word {
     let tokens = text
         .split(|character: char| !is_letter(character))
         .filter(|token| !token.is_empty());
-    for token in tokens.take(MAX_FIRST_WORDS) {
+    let is_skipped = |token: &&str| {
         // A method, as in `POST route optimization`.
         let is_method = token.len() > 1 && token.chars().all(|letter| letter.is_ascii_uppercase());
-        let word = token.to_lowercase();
-        if !is_method && !entry(&word).is_some_and(|entry| entry.is(Meaning::BeforeText)) {
-            return entry_of_form(&word)
-                .or_else(|| glued(&word))
-                .filter(|entry| entry.is_verb());
-        }
-    }
-    None
+        let known = entry(&token.to_lowercase());
+        is_method || known.is_some_and(|entry| entry.is(Meaning::BeforeText))
+    };
+    let word = tokens
+        .take(MAX_FIRST_WORDS)
+        .find(|token| !is_skipped(token))?;
+    let word = word.to_lowercase();
+    entry_of_form(&word)
+        .or_else(|| glued(&word))
+        .filter(|entry| entry.is_verb())
 }
 
 /// Returns the verb that a word begins with, if it is written together with its object: `killall`,
 /// `deleteuser`, `updatelabels`.
 fn glued(word: &str) -> Word {
-    let begins = |verb: &&&str| {
-        let Some(rest) = word.strip_prefix(**verb) else {
+    let begins = |verb: &&str| {
+        let Some(rest) = word.strip_prefix(verb) else {
             return false;
         };
         if verb.len() < MIN_GLUED_LEN {
-            OBJECTS.iter().any(|object| rest.starts_with(object))
+            begins_with(rest, OBJECTS)
         } else {
             !is_inflected(verb, rest)
         }
     };
-    GLUED.iter().find(begins).and_then(|verb| entry(verb))
+    GLUED.iter().copied().find(begins).and_then(entry)
+}
+
+/// Returns true if a text begins with one of the words of a list.
+fn begins_with(text: &str, words: &str) -> bool {
+    words.split_whitespace().any(|word| text.starts_with(word))
 }
 
 /// Returns true if a verb and the text after it are a form of that verb, or a noun made of it,
 /// alone or before another noun: `deleted`, `cancellations`, `expiredkeys`.
 fn is_inflected(verb: &str, rest: &str) -> bool {
-    if ["", "s", "r", "er", "rs", "ers", "able", "ment", "ments"].contains(&rest) {
+    if rest.is_empty() || is_word_of("s r er rs ers able ment ments", rest) {
         return true;
     }
     if verb.ends_with('e') {
-        return rest.starts_with('d') && !NOUNS_IN_D.iter().any(|noun| rest.starts_with(noun));
+        return rest.starts_with('d') && !begins_with(rest, NOUNS_IN_D);
     }
     // A final consonant may be doubled: `cancelled`.
-    let rest = verb
-        .get(verb.len() - 1..)
-        .and_then(|last| rest.strip_prefix(last))
-        .unwrap_or(rest);
-    ["ed", "ing", "ion", "ation", "ance"]
-        .iter()
-        .any(|ending| rest.starts_with(ending))
+    let last = verb.get(verb.len() - 1..).unwrap_or_default();
+    let rest = rest.strip_prefix(last).unwrap_or(rest);
+    begins_with(rest, "ed ing ion ation ance")
 }

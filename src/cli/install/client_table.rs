@@ -8,7 +8,7 @@ mod tests {
     use super::super::clients::CLIENTS;
     use super::super::entry::placeholder;
     use super::super::place::{InstallScope, OperatingSystem, Surroundings, place_of};
-    use crate::annotate::{ClientProfile, KnownClient, ShownForm};
+    use crate::annotate::{ClientProfile, KnownClient};
     use crate::check::cost::client_costs;
 
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/clients.md");
@@ -90,8 +90,8 @@ mod tests {
 
     fn results_of(profile: &ClientProfile) -> String {
         let mut facts = vec![format!("{} tokens", profile.result_tokens)];
-        if profile.shows != ShownForm::Unknown {
-            facts.insert(0, profile.shows.words().to_owned());
+        if let Some(form) = profile.shows {
+            facts.insert(0, form.to_owned());
         }
         facts.extend((profile.shows_images == Some(false)).then(|| "no images".into()));
         facts.extend((profile.asks == Some(false)).then(|| "cannot ask its user".into()));

@@ -28,7 +28,7 @@ use crate::config::{self, ApiConfig, LayeredSettings, Problems, variables};
 use crate::error::Failure;
 use crate::json::JsonObject;
 use crate::spec::Document;
-use crate::spec::operation::server::{self, ServerError};
+use crate::spec::operation::server;
 use crate::spec::operation::server_template::ServerTemplate;
 use crate::text::{counted, hex, name_from_title};
 
@@ -244,7 +244,7 @@ impl BundleSettings {
 /// server.
 fn warn_about_servers(config: &ApiConfig, api: &Api, asks: bool) -> Result<(), Failure> {
     match require_server(config, api) {
-        Err(Failure::Server(ServerError::Variable { .. })) if asks => {}
+        Err(Failure::Server(error)) if asks && error.is_of_variable => {}
         found => {
             if let Some(error) = found? {
                 output::print_remark(&format!(
@@ -395,7 +395,7 @@ fn write_bundle(
             false,
         ),
     ];
-    for (name, file) in names.iter().zip(document.files()) {
+    for (name, file) in names.iter().zip(&document.files) {
         files.push((format!("document/{name}"), file.text().as_bytes(), false));
     }
     if let Some(icon) = icon {

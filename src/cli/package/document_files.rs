@@ -17,7 +17,7 @@ use crate::text::one_line;
 /// elsewhere in a bundle.
 pub(super) fn file_names(document: &Document, source: &Source) -> Result<Vec<String>, String> {
     let mut names = vec![String::new()];
-    for file in document.files().iter().skip(1) {
+    for file in document.files.iter().skip(1) {
         let name = match (&document.url, source) {
             (Some(url), _) => below_url(url, &file.name),
             (None, Source::Path(path)) => below_folder(path, &file.name),

@@ -504,8 +504,8 @@ mod tests {
             let document = Document::parse(text.into_bytes(), None).unwrap();
             let mut schemas = Schemas::new(&document);
             let span = document.member("x").unwrap().span();
-            let root = JsonObject::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span, &mut Vec::new()) }))]);
-            let completed = schemas.complete(root, &SchemaOptions { budget: 1 << 30, inline_all: false }, &mut Vec::new());
+            let root = JsonObject::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span) }))]);
+            let completed = schemas.complete(root, &SchemaOptions { budget: 1 << 30, inline_all: false });
             // The value as a model would give it: under the advertised names.
             let names = completed.names.unwrap_or_default();
             let (mut given, _) = given(&json!({ "body": value }), &names, &completed.schema);
@@ -637,8 +637,8 @@ mod tests {
             let document = Document::parse(text.clone().into_bytes(), None).unwrap();
             let span = document.member("x").unwrap().span();
             let completed = |mut schemas: Schemas<'_>| {
-                let root = JsonObject::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span, &mut Vec::new()) }))]);
-                schemas.complete(root, &SchemaOptions { budget: 1 << 30, inline_all: false }, &mut Vec::new())
+                let root = JsonObject::from_iter([("properties".to_owned(), json!({ "body": schemas.translate(span) }))]);
+                schemas.complete(root, &SchemaOptions { budget: 1 << 30, inline_all: false })
             };
             let (plain, advertised) = (completed(Schemas::for_output(&document)), completed(Schemas::new(&document)));
             let names = advertised.names.unwrap_or_default();

@@ -13,7 +13,8 @@ use crate::call_error::CallError;
 use crate::credentials::scheme::ApiLocation;
 use crate::outbound::Clients;
 use crate::spec::operation::server;
-use crate::spec::operation::server::{Choice, ServerError};
+use crate::spec::operation::server::Choice;
+use crate::spec::operation::server_template::ServerError;
 use crate::spec::operation::template::{TemplatePart, has_dot_segment};
 use crate::spec::{Document, Operation, PathTemplate};
 

@@ -59,8 +59,7 @@ impl NamedSchemas {
     /// The only schema of that name inside of `place`; if there is none, the only one of all.
     pub(crate) fn get(&self, name: &str, place: Span) -> Option<Span> {
         let spans = self.names.get(name)?;
-        let begins = |span: Span| (span.file, span.start);
-        let before = spans.partition_point(|span| begins(*span) < begins(place));
+        let before = spans.partition_point(|span| span.begin() < place.begin());
         let mut inside = spans
             .iter()
             .skip(before)
@@ -78,10 +77,9 @@ impl NamedSchemas {
 
     /// Returns true if a schema inside of `place` has an `$id`, so that a pointer may begin there.
     pub(crate) fn is_divided(&self, place: Span) -> bool {
-        let begins = |span: Span| (span.file, span.start);
         let before = self
             .resources
-            .partition_point(|span| begins(*span) <= begins(place));
+            .partition_point(|span| span.begin() <= place.begin());
         self.resources
             .get(before)
             .is_some_and(|next| place.holds(*next))

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use url::Url;
 
 use super::source::{FetchedSource, SourceAnswer, SourceReader};
@@ -15,17 +16,8 @@ const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Paths at which frameworks publish documents: `FastAPI`, ASP.NET, springdoc, Swagger UI, and
 /// paths below `/api` or `/docs`.
-const WELL_KNOWN: [&str; 9] = [
-    "/openapi.json",
-    "/openapi.yaml",
-    "/swagger.json",
-    "/v3/api-docs",
-    "/swagger/v1/swagger.json",
-    "/api/openapi.json",
-    "/docs/openapi.json",
-    "/api/swagger.json",
-    "/api/docs",
-];
+const WELL_KNOWN: &str = "/openapi.json /openapi.yaml /swagger.json /v3/api-docs
+    /swagger/v1/swagger.json /api/openapi.json /docs/openapi.json /api/swagger.json /api/docs";
 
 /// Path of a catalog of APIs (RFC 9727 section 2).
 const CATALOG: &str = "/.well-known/api-catalog";
@@ -34,11 +26,11 @@ const CATALOG: &str = "/.well-known/api-catalog";
 #[derive(Default)]
 pub(crate) struct Discovery {
     /// The document.
-    pub(crate) found: Option<FetchedSource>,
+    pub found: Option<FetchedSource>,
     /// The addresses that were tried.
-    pub(crate) tried: Vec<Url>,
+    pub tried: Vec<Url>,
     /// Links to documents on other origins, which are shown and not fetched.
-    pub(crate) elsewhere: Vec<Url>,
+    pub elsewhere: Vec<Url>,
 }
 
 /// Searches the origin of a web page for a document. The headers of `reader` go along, because the
@@ -81,11 +73,9 @@ impl Search<'_> {
         {
             candidates.extend(catalog_links(&answer.bytes, &catalog));
         }
-        candidates.extend(
-            WELL_KNOWN
-                .iter()
-                .filter_map(|path| self.address.join(path).ok()),
-        );
+        let well_known = WELL_KNOWN.split_whitespace();
+        let well_known = well_known.filter_map(|path| self.address.join(path).ok());
+        candidates.extend(well_known);
         for candidate in candidates {
             if candidate == self.address
                 || self.result.tried.contains(&candidate)
@@ -136,17 +126,14 @@ fn is_document(bytes: &[u8]) -> bool {
 
 /// The targets of `service-desc` in a linkset (RFC 9264).
 fn catalog_links(bytes: &[u8], address: &Url) -> Vec<Url> {
-    let catalog: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
-    let sets = catalog
-        .get("linkset")
-        .and_then(serde_json::Value::as_array)
+    let catalog: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let sets = catalog.get("linkset").and_then(Value::as_array);
+    let links = sets
         .into_iter()
-        .flatten();
-    let descriptions = sets
+        .flatten()
         .filter_map(|set| set.get("service-desc")?.as_array())
         .flatten();
-    let targets = descriptions.filter_map(|link| link.get("href")?.as_str());
-    targets
-        .filter_map(|target| address.join(target).ok())
+    links
+        .filter_map(|link| address.join(link.get("href")?.as_str()?).ok())
         .collect()
 }

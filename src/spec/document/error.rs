@@ -1,33 +1,46 @@
 //! Errors for which a document cannot be read as a whole.
 
+use std::error::Error as StdError;
+
 use thiserror::Error;
 
-use super::yaml::YamlError;
-
-/// Reason for which a document cannot be read as a whole.
+/// Reason for which a document cannot be read as a whole, or an overlay cannot be applied to it.
 #[derive(Debug, Error)]
-pub enum LoadError {
-    /// The bytes are not valid UTF-8 or UTF-16.
-    #[error("the document is not UTF-8 text (first bad byte at offset {0})")]
-    NotText(usize),
-    /// The document is empty or contains only white space.
-    #[error("the document is empty")]
-    Empty,
+#[error("{text}")]
+pub struct LoadError {
+    text: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+    /// True if the text is JSON or YAML, but not an OpenAPI document.
+    pub(crate) is_other_format: bool,
+}
+
+impl LoadError {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            source: None,
+            is_other_format: false,
+        }
+    }
+
+    /// An error because of another one.
+    pub(super) fn of(text: &str, source: impl StdError + Send + Sync + 'static) -> Self {
+        Self {
+            source: Some(Box::new(source)),
+            ..Self::new(text)
+        }
+    }
+
     /// The text begins like JSON, but is not valid JSON.
-    #[error("the document is not valid JSON")]
-    NotJson(#[source] serde_json::Error),
-    /// The text is neither valid JSON nor valid YAML.
-    #[error("the document is neither JSON nor YAML")]
-    NotYaml(#[source] YamlError),
-    /// The text is an HTML page.
-    #[error(
-        "this is a web page (HTML), not an OpenAPI document; look on that page for the link to openapi.json or openapi.yaml, and give its address"
-    )]
-    WebPage,
+    pub(super) fn not_json(error: serde_json::Error) -> Self {
+        Self::of("the document is not valid JSON", error)
+    }
+
     /// The text is JSON or YAML, but not an OpenAPI document.
-    #[error("this is not an OpenAPI document: {0}")]
-    NotOpenApi(String),
-    /// The OpenAPI version is not supported.
-    #[error("OpenAPI {0} is not supported; 2.0, 3.0, 3.1 and 3.2 are")]
-    Version(String),
+    pub(super) fn not_open_api(why: &str) -> Self {
+        Self {
+            is_other_format: true,
+            ..Self::new(format!("this is not an OpenAPI document: {why}"))
+        }
+    }
 }

@@ -6,7 +6,7 @@
 //! from a URL, only URLs below the same address are read.
 
 use std::collections::VecDeque;
-use std::fmt;
+
 use std::path::{Component, Path, PathBuf};
 
 use foldhash::HashMap;
@@ -18,9 +18,12 @@ use url::Url;
 use super::Document;
 use super::file::DocumentFile;
 use super::revision::Revision;
-use super::source::{ReadError, Source, SourceReader, redacted};
+use super::source::{Source, SourceReader};
 use crate::spec::diagnostic::Diagnostic;
+use crate::spec::jumps::{string_end, unquoted};
 
+/// The extensions of documents.
+const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 /// The maximum number of files; the largest known document has about 2,900.
 const MAX_FILES: usize = 5000;
 
@@ -48,27 +51,11 @@ pub enum ExternalReferences {
     Any,
 }
 
-/// Source of a file of the document.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Place {
-    Path(PathBuf),
-    Url(Url),
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path(path) => write!(f, "{}", path.display()),
-            Self::Url(url) => f.write_str(&redacted(url)),
-        }
-    }
-}
-
 /// A file of the document, and how it is reached.
 #[derive(Clone)]
 struct OpenedFile {
-    /// The path with symbolic links resolved.
-    place: Place,
+    /// The source; a path with symbolic links resolved.
+    place: Source,
     /// Path of a file as the references spell it, with its symbolic links. The target of a link may
     /// be deleted when the link is changed (a Kubernetes `ConfigMap` volume), so this is the path
     /// to watch.
@@ -80,8 +67,8 @@ struct Loader<'l> {
     reader: &'l SourceReader,
     policy: ExternalReferences,
     /// The folder or URL that contains all files that may be read.
-    root: Place,
-    numbers: HashMap<Place, Result<u32, String>>,
+    root: Source,
+    numbers: HashMap<Source, Result<u32, String>>,
     files: Vec<DocumentFile>,
     /// Revisions of what was read, including files that could not be used.
     seen: Vec<Revision>,
@@ -98,29 +85,19 @@ pub async fn complete_document(
     policy: ExternalReferences,
     reader: &SourceReader,
 ) -> Vec<Diagnostic> {
-    let Some(first) = document
-        .files()
-        .first()
-        .map(|file| outside(file.text()))
-        .filter(|found| !found.is_empty())
-    else {
-        return Vec::new();
-    };
+    let first = document.files.first();
+    let first = first.map(|file| outside(file.text())).unwrap_or_default();
     let place = match source {
-        Source::Path(path) => path.canonicalize().ok().map(Place::Path),
-        Source::Url(url) => Some(Place::Url(url.clone())),
+        Source::Path(path) => path.canonicalize().ok().map(Source::Path),
+        Source::Url(_) => Some(source.clone()),
         Source::Stdin => None,
     };
-    let origin = place.map(|place| OpenedFile {
-        place,
-        written: match source {
-            Source::Path(path) => Some(path.clone()),
-            Source::Url(_) | Source::Stdin => None,
-        },
-    });
-    let Some(origin) = origin.filter(|_| policy != ExternalReferences::None) else {
+    let is_followed = policy != ExternalReferences::None && !first.is_empty();
+    let Some(place) = place.filter(|_| is_followed) else {
         return Vec::new();
     };
+    let written = source.path().cloned();
+    let origin = OpenedFile { place, written };
     let mut loader = Loader {
         reader,
         policy,
@@ -144,12 +121,8 @@ pub async fn complete_document(
             let number = loader.number(&uri, &found).await;
             match &number {
                 Ok((number, found)) if loader.files.len() > known => {
-                    let inner = loader
-                        .files
-                        .last()
-                        .map(|file| outside(file.text()))
-                        .unwrap_or_default();
-                    queue.push_back((*number, found.clone(), inner));
+                    let inner = loader.files.last().map(|file| outside(file.text()));
+                    queue.push_back((*number, found.clone(), inner.unwrap_or_default()));
                 }
                 Ok(_) => {}
                 Err(why) => {
@@ -187,11 +160,10 @@ impl Loader<'_> {
     async fn read(&mut self, uri: &str, file: &OpenedFile) -> Result<u32, String> {
         let place = &file.place;
         if self.files.len() >= MAX_FILES {
-            return Err(format!(
-                "`{uri}` is not read: the document has more than {MAX_FILES} files"
-            ));
+            let why = format!("the document has more than {MAX_FILES} files");
+            return Err(refused(uri, &why));
         }
-        let is_own = matches!((place, &self.root), (Place::Url(url), Place::Url(root)) if root.origin() == url.origin());
+        let is_own = matches!((place, &self.root), (Source::Url(url), Source::Url(root)) if root.origin() == url.origin());
         let reader = if is_own {
             self.reader.clone()
         } else {
@@ -203,59 +175,56 @@ impl Loader<'_> {
             ..reader.clone()
         };
         let found = match place {
-            Place::Path(path) => within_room.read(&Source::Path(path.clone())).await,
             // A redirect could lead to a URL that may not be read.
-            Place::Url(url) => within_room.fetch(url, 0).await,
+            Source::Url(url) => within_room.fetch(url, 0).await,
+            _ => within_room.read(place).await,
         };
-        let found = found.map_err(|error| match error {
-            ReadError::TooLarge { .. } if max_bytes < reader.max_bytes => format!(
-                "`{uri}` is not read: the files that the document refers to are larger than {} bytes together, the \
-                 most that is read",
-                reader.max_bytes.saturating_mul(2)
-            ),
-            error => format!("`{uri}` is not read: {error}"),
+        let found = found.map_err(|error| {
+            if error.is_too_large && max_bytes < reader.max_bytes {
+                let most = reader.max_bytes.saturating_mul(2);
+                                let why = format!(
+                    "the files that the document refers to are larger than {most} bytes together, the \
+                     most that is read"
+                );
+                refused(uri, &why)
+            } else {
+                refused(uri, &error.to_string())
+            }
         })?;
-        let source = match place {
-            Place::Path(path) => Source::Path(file.written.as_ref().unwrap_or(path).clone()),
-            Place::Url(url) => Source::Url(url.clone()),
-        };
+        let source = file.written.clone().map(Source::Path);
+        let source = source.unwrap_or_else(|| place.clone());
         self.seen.push(Revision::new(source, reader, &found));
         self.room = self.room.saturating_sub(found.bytes.len());
         // The document itself is file 0.
         let number = u32::try_from(self.files.len() + 1)
             .map_err(|_| format!("`{uri}` is one file too many"))?;
-        let file = DocumentFile::parse(number, &place.to_string(), found.bytes)
-            .map_err(|error| format!("`{uri}` is not read: {error}"))?;
+        let file = DocumentFile::parse(number, &place.name(), found.bytes)
+            .map_err(|error| refused(uri, &error.to_string()))?;
         self.files.push(file);
         Ok(number)
     }
 
     /// The file or URL that the reference names, if it may be read.
-    fn place(&self, uri: &str, from: &Place) -> Result<Place, String> {
-        let refused = |why: &str| format!("`{uri}` is not read: {why}");
+    fn place(&self, uri: &str, from: &Source) -> Result<Source, String> {
+        let refused = |why: &str| refused(uri, why);
         let any = self.policy == ExternalReferences::Any;
         if let Ok(url) = Url::parse(uri) {
-            return match (url.scheme(), from) {
-                ("http" | "https", _) if any => Ok(Place::Url(url)),
-                ("http" | "https", Place::Url(_)) => self
-                    .below(url)
-                    .ok_or_else(|| refused("it lies outside of the document's own address")),
+            let is_of_http = matches!(url.scheme(), "http" | "https");
+            return match from {
+                Source::Url(_) if is_of_http => self.within(url, uri),
+                _ if is_of_http && any => Ok(Source::Url(url)),
                 _ => Err(refused("it is not a file that lies with the document")),
             };
         }
         match from {
-            Place::Url(base) => {
+            Source::Stdin => Err(refused("it is not a file that lies with the document")),
+            Source::Url(base) => {
                 let url = base
                     .join(uri)
                     .map_err(|_| refused("it is not an address"))?;
-                if any {
-                    Ok(Place::Url(url))
-                } else {
-                    self.below(url)
-                        .ok_or_else(|| refused("it lies outside of the document's own address"))
-                }
+                self.within(url, uri)
             }
-            Place::Path(base) => {
+            Source::Path(base) => {
                 let path = percent_decode_str(uri)
                     .decode_utf8()
                     .map_err(|_| refused("it is not a path"))?;
@@ -263,12 +232,10 @@ impl Loader<'_> {
                     return Err(refused("it is not a relative path"));
                 }
                 let path = base.parent().unwrap_or(Path::new(".")).join(path.as_ref());
-                let named = path.extension().is_some_and(|extension| {
-                    ["json", "yaml", "yml"]
-                        .iter()
-                        .any(|known| extension.eq_ignore_ascii_case(known))
-                });
-                if !named {
+                if !EXTENSIONS.iter().any(|known| {
+                    let extension = path.extension();
+                    extension.is_some_and(|extension| extension.eq_ignore_ascii_case(known))
+                }) {
                     return Err(refused("its name does not end in .json, .yaml or .yml"));
                 }
                 // Resolves symbolic links, so that none leads out of the folder.
@@ -276,60 +243,64 @@ impl Loader<'_> {
                     .canonicalize()
                     .map_err(|error| refused(&error.to_string()))?;
                 match &self.root {
-                    Place::Path(root) if any || path.starts_with(root) => Ok(Place::Path(path)),
+                    Source::Path(root) if any || path.starts_with(root) => Ok(Source::Path(path)),
                     _ => Err(refused("it lies outside of the document's folder")),
                 }
             }
         }
     }
 
-    /// The URL, if it has the origin and the folder of the document's own.
-    fn below(&self, url: Url) -> Option<Place> {
-        let Place::Url(root) = &self.root else {
-            return None;
+    /// The URL, if it has the origin and the folder of the document's own, or any may be read.
+    fn within(&self, url: Url, uri: &str) -> Result<Source, String> {
+        let is_below = |root: Url| {
+            url.origin() == root.origin()
+                && url.path().starts_with(root.path())
+                && url.username().is_empty()
+                && url.password().is_none()
         };
-        let inside = url.origin() == root.origin()
-            && url.path().starts_with(root.path())
-            && url.username().is_empty()
-            && url.password().is_none();
-        inside.then_some(Place::Url(url))
+        if self.policy == ExternalReferences::Any || self.root.url().is_some_and(is_below) {
+            return Ok(Source::Url(url));
+        }
+        Err(refused(
+            uri,
+            "it lies outside of the document's own address",
+        ))
     }
+}
+
+fn refused(uri: &str, why: &str) -> String {
+    format!("`{uri}` is not read: {why}")
 }
 
 /// The path of a file that does not exist yet: it is watched, because its author may create it
 /// later.
 fn absent(uri: &str, from: &OpenedFile, reader: &SourceReader) -> Option<Revision> {
-    let Place::Path(base) = &from.place else {
-        return None;
-    };
-    let base = from.written.as_ref().unwrap_or(base);
+    let base = from.written.as_ref().or(from.place.path())?;
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
     // Paths outside the folder are not checked at all.
     let is_below = Path::new(relative.as_ref())
         .components()
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     let path = base.parent().filter(|_| is_below)?.join(relative.as_ref());
-    let is_document = ["json", "yaml", "yml"].iter().any(|known| {
-        path.extension()
-            .is_some_and(|extension| extension == *known)
-    });
+    let is_document = EXTENSIONS
+        .iter()
+        .any(|known| path.extension() == Some(known.as_ref()));
     (is_document && !path.exists()).then(|| Revision::absent(Source::Path(path), reader.clone()))
 }
 
 /// Returns the path that a relative reference spells, if it leads to the file at `place`.
-fn written_path(uri: &str, from: &OpenedFile, place: &Place) -> Option<PathBuf> {
-    let Place::Path(target) = place else {
-        return None;
-    };
+fn written_path(uri: &str, from: &OpenedFile, place: &Source) -> Option<PathBuf> {
+    let target = place.path()?;
     let relative = percent_decode_str(uri).decode_utf8().ok()?;
     let path = from.written.as_ref()?.parent()?.join(relative.as_ref());
     (path.canonicalize().ok()? == *target).then_some(path)
 }
 
-fn folder(place: &Place) -> Place {
+fn folder(place: &Source) -> Source {
     match place {
-        Place::Path(path) => Place::Path(path.parent().unwrap_or(path).to_owned()),
-        Place::Url(url) => Place::Url(url.join(".").unwrap_or_else(|_| url.clone())),
+        Source::Path(path) => Source::Path(path.parent().unwrap_or(path).to_owned()),
+        Source::Url(url) => Source::Url(url.join(".").unwrap_or_else(|_| url.clone())),
+        Source::Stdin => Source::Stdin,
     }
 }
 
@@ -340,16 +311,12 @@ fn outside(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for at in memmem::find_iter(text.as_bytes(), b"\"$ref\"") {
         let rest = text.get(at + 6..).unwrap_or_default().trim_start();
-        let Some(value) = rest.strip_prefix(':').map(str::trim_start) else {
-            continue;
-        };
+        let value = rest.strip_prefix(':').unwrap_or_default().trim_start();
         if value.starts_with("\"#") || !value.starts_with('"') {
             continue;
         }
-        let mut values = serde_json::Deserializer::from_str(value).into_iter::<String>();
-        let Some(Ok(reference)) = values.next() else {
-            continue;
-        };
+        let reference = string_end(value.as_bytes(), 0).and_then(|end| unquoted(value.get(..end)?));
+        let reference = reference.unwrap_or_default();
         let uri = reference.split('#').next().unwrap_or_default();
         if !uri.is_empty() && !found.iter().any(|known| known == uri) {
             found.push(uri.to_owned());
@@ -501,7 +468,7 @@ mod tests {
                 ExternalReferences::Local,
             );
             assert_eq!(
-                (document.files().len(), diagnostics.len()),
+                (document.files.len(), diagnostics.len()),
                 (1, 1),
                 "{reference}: {diagnostics:?}"
             );
@@ -521,7 +488,7 @@ mod tests {
         let place = Loader {
             reader: &reader(),
             policy: ExternalReferences::Local,
-            root: Place::Path(directory.path().join("api").canonicalize().unwrap()),
+            root: Source::Path(directory.path().join("api").canonicalize().unwrap()),
             numbers: HashMap::default(),
             files: Vec::new(),
             seen: Vec::new(),
@@ -529,7 +496,7 @@ mod tests {
         }
         .place(
             "link.yaml",
-            &Place::Path(directory.path().join("api/openapi.yaml")),
+            &Source::Path(directory.path().join("api/openapi.yaml")),
         );
         assert!(place.unwrap_err().contains("outside"));
     }
@@ -542,7 +509,7 @@ mod tests {
                 ExternalReferences::None
             )
             .0
-            .files()
+            .files
             .len(),
             1
         );

@@ -14,7 +14,7 @@ use crate::spec::node::{Node, Span};
 
 /// A file, read.
 #[derive(Debug)]
-pub struct DocumentFile {
+pub(crate) struct DocumentFile {
     /// The name of the file in messages; empty for the document itself.
     pub name: String,
     number: u32,
@@ -22,8 +22,8 @@ pub struct DocumentFile {
     jumps: Vec<Jump>,
     /// The original text, if it was YAML: lines and columns are counted in it.
     yaml: Option<String>,
-    /// Values that were read differently from how they are written, with pointers into this file.
-    pub(crate) remarks: Vec<Diagnostic>,
+    /// The remark that the file was read differently from how it is written.
+    pub(crate) remark: Option<Diagnostic>,
 }
 
 impl DocumentFile {
@@ -34,9 +34,8 @@ impl DocumentFile {
     pub(crate) fn parse(number: u32, name: &str, bytes: Vec<u8>) -> Result<Self, LoadError> {
         // RFC 1952 section 2.3.1: the identification of gzip.
         if bytes.starts_with(&[0x1f, 0x8b]) {
-            return Err(LoadError::NotOpenApi(
-                "it is compressed by gzip; decompress it first".into(),
-            ));
+            let why = "it is compressed by gzip; decompress it first";
+            return Err(LoadError::not_open_api(why));
         }
         let mut text = decode_text(bytes)?;
         if text.starts_with('\u{feff}') {
@@ -46,50 +45,55 @@ impl DocumentFile {
             .trim_start()
             .strip_prefix('{')
             .is_some_and(|rest| rest.trim_start().starts_with('"'));
-        let file = |text: String, yaml, remarks| Self {
+        let mut remark = None;
+        let (text, yaml) = match text.trim_start().as_bytes().first() {
+            None => return Err(LoadError::new("the document is empty")),
+            // JSON does not go through the YAML parser, which refuses legal escapes of surrogate
+            // pairs, and is slower.
+            Some(b'{' | b'[') => match check_json(&text) {
+                Ok(()) => (text, None),
+                Err(error) => {
+                    let Ok(json) = yaml_to_json(&text) else {
+                        return Err(LoadError::not_json(error));
+                    };
+                    // The text may be a YAML flow mapping; with a quoted first name it is reported
+                    // as invalid JSON.
+                    if is_json_like {
+                        let what = "the document is not valid JSON, and is read as YAML";
+                        remark = Some(Diagnostic::note("#", format!("{what}: {error}")));
+                    }
+                    (json, Some(text))
+                }
+            },
+            Some(b'<') if is_html(&text) => {
+                return Err(LoadError::new(
+                    "this is a web page (HTML), not an OpenAPI document; look on that page for the link to openapi.json or openapi.yaml, and give its address",
+                ));
+            }
+            Some(_) => {
+                let json = yaml_to_json(&text).map_err(|error| {
+                    LoadError::of("the document is neither JSON nor YAML", error)
+                })?;
+                (json, Some(text))
+            }
+        };
+        Ok(Self {
             name: name.to_owned(),
             number,
             jumps: jumps(&text),
             text,
             yaml,
-            remarks,
-        };
-        match text.trim_start().as_bytes().first() {
-            None => Err(LoadError::Empty),
-            // JSON does not go through the YAML parser, which refuses legal escapes of surrogate
-            // pairs, and is slower.
-            Some(b'{' | b'[') => match check_json(&text) {
-                Ok(()) => Ok(file(text, None, Vec::new())),
-                Err(error) => {
-                    let Ok(json) = yaml_to_json(&text) else {
-                        return Err(LoadError::NotJson(error));
-                    };
-                    // The text may be a YAML flow mapping; with a quoted first name it is reported
-                    // as invalid JSON.
-                    let remark = is_json_like.then(|| {
-                        let what = "the document is not valid JSON, and is read as YAML";
-                        Diagnostic::note("#", format!("{what}: {error}"))
-                    });
-                    Ok(file(json, Some(text), Vec::from_iter(remark)))
-                }
-            },
-            Some(b'<') if is_html(&text) => Err(LoadError::WebPage),
-            Some(_) => {
-                let json = yaml_to_json(&text).map_err(LoadError::NotYaml)?;
-                Ok(file(json, Some(text), Vec::new()))
-            }
-        }
+            remark,
+        })
     }
 
     /// The JSON text.
-    #[must_use]
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// The whole value.
-    #[must_use]
-    pub fn root(&self) -> Node<'_> {
+    pub(crate) fn root(&self) -> Node<'_> {
         Node::in_file(self.number, &self.text, &self.jumps)
     }
 
@@ -150,12 +154,17 @@ fn decode_text(bytes: Vec<u8>) -> Result<String, LoadError> {
             .chunks_exact(2)
             .filter_map(|pair| Some(join([*pair.first()?, *pair.get(1)?])))
             .collect();
-        String::from_utf16(&units).map_err(|_| LoadError::NotText(0))
+        String::from_utf16(&units).map_err(|_| not_text(0))
     };
     match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
-        _ => String::from_utf8(bytes)
-            .map_err(|error| LoadError::NotText(error.utf8_error().valid_up_to())),
+        _ => String::from_utf8(bytes).map_err(|error| not_text(error.utf8_error().valid_up_to())),
     }
+}
+
+fn not_text(offset: usize) -> LoadError {
+    LoadError::new(format!(
+        "the document is not UTF-8 text (first bad byte at offset {offset})"
+    ))
 }

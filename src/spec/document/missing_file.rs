@@ -10,13 +10,18 @@ pub(super) fn explain_missing(path: &Path, error: Error) -> Error {
     if error.kind() != ErrorKind::NotFound {
         return error;
     }
-    let hint = address(path)
-        .map(|meant| format!("did you mean `{meant}`?"))
-        .or_else(|| whole_path(path).filter(|_| path.is_relative()));
-    match hint {
-        Some(hint) => Error::new(ErrorKind::NotFound, format!("{error}; {hint}")),
-        None => error,
-    }
+    let hint = if let Some(meant) = address(path) {
+        format!("did you mean `{meant}`?")
+    } else if let Ok(whole) = std::path::absolute(path)
+        && path.is_relative()
+    {
+        // A client often starts its servers in another folder than its user is in.
+        let whole = one_line(&whole.display().to_string());
+        format!("it was looked for at `{whole}`")
+    } else {
+        return error;
+    };
+    Error::new(ErrorKind::NotFound, format!("{error}; {hint}"))
 }
 
 /// The URL that is meant by `localhost:8000/openapi.json`.
@@ -28,13 +33,4 @@ fn address(path: &Path) -> Option<String> {
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
     (is_host && port.parse::<u16>().is_ok()).then(|| one_line(&format!("http://{text}")))
-}
-
-/// The whole path: a client often starts its servers in another folder than its user is in.
-fn whole_path(path: &Path) -> Option<String> {
-    let whole = std::path::absolute(path).ok()?;
-    Some(format!(
-        "it was looked for at `{}`",
-        one_line(&whole.display().to_string())
-    ))
 }

@@ -7,7 +7,7 @@
 //!
 //! - A variant of `Version` in `spec/document/mod.rs`, which `version` there reads. Comparisons
 //!   with `>=` hold for a later version.
-//! - The message of `LoadError` in `spec/document/error.rs`.
+//! - The message of `unsupported` in `spec/document/mod.rs`.
 //! - The keys of each version in `check/object_keys.txt`, whose names of versions `has_version` in
 //!   `check/walk.rs` reads, and the name in `version_of_key` in `check/document_faults.rs`.
 //! - New keywords are read in `spec/operation/`. Schemas of all versions are translated in the same
@@ -69,7 +69,8 @@ pub struct Document {
     opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
     /// Read when a reference first needs it.
     named: OnceLock<NamedSchemas>,
-    seen: Vec<Revision>,
+    /// The other files, as they were when they were read.
+    pub(crate) seen: Vec<Revision>,
 }
 
 /// The longest address of a document that people or clients may open, in bytes.
@@ -78,7 +79,7 @@ const MAX_URL_BYTES: usize = 2048;
 /// What the root object says of the document.
 #[derive(Debug)]
 pub(crate) struct Index {
-    pub(crate) version: Version,
+    pub version: Version,
     title: String,
     api_version: Option<String>,
     description: Option<String>,
@@ -87,35 +88,38 @@ pub(crate) struct Index {
     website: Option<Url>,
     logo: Option<Url>,
     /// 3.2 `$self`: the document's own name in references.
-    pub(crate) own_name: Option<String>,
+    pub own_name: Option<String>,
 }
 
 impl Index {
     fn new(root: Node<'_>) -> Result<Self, LoadError> {
-        let no_object =
-            || LoadError::NotOpenApi("it is not an object with an `openapi` member".into());
-        let root = root.object().ok_or_else(no_object)?;
+        let root = root.object().ok_or_else(|| {
+            LoadError::not_open_api("it is not an object with an `openapi` member")
+        })?;
         let version = version(&root)?;
-        let has = |member| {
+        let is_there = |member: &str| {
             root.get(member)
                 .is_some_and(|node| node.text().starts_with('{'))
         };
-        if !has("paths") && !has("webhooks") && !has("components") {
-            return Err(LoadError::NotOpenApi("it has no `paths`".into()));
+        if !["paths", "webhooks", "components"]
+            .into_iter()
+            .any(is_there)
+        {
+            return Err(LoadError::not_open_api("it has no `paths`"));
         }
-        let info = root.object("info").unwrap_or_default();
-        let https_url = |object: Option<Object<'_>>| {
-            let text = object?.text("url")?;
+        let info = root.object("info");
+        let https_url = |object: Object<'_>| {
+            let text = object.text("url")?;
             let url = Url::parse(text.trim()).ok()?;
             let is_plain = url.username().is_empty() && url.password().is_none();
             (url.scheme() == "https" && is_plain && text.len() <= MAX_URL_BYTES).then_some(url)
         };
         Ok(Self {
             version,
-            title: info
-                .text("title")
-                .filter(|title| !title.trim().is_empty())
-                .unwrap_or_else(|| "API".into()),
+            title: match info.text("title") {
+                Some(title) if !title.trim().is_empty() => title,
+                _ => "API".into(),
+            },
             api_version: info.text("version"),
             description: info.text("description"),
             summary: info.text("summary"),
@@ -169,33 +173,15 @@ impl Document {
         self.named.get_or_init(|| NamedSchemas::of(&self.files))
     }
 
-    /// All files, the document itself first.
-    #[must_use]
-    pub fn files(&self) -> &[DocumentFile] {
-        &self.files
-    }
-
     /// Returns a diagnostic for each part of the files that was read differently from how it is
     /// written.
     #[must_use]
     pub fn remarks(&self) -> Vec<Diagnostic> {
-        let of_file = |file: &DocumentFile| -> Vec<Diagnostic> {
-            let placed = file.remarks.iter().cloned().map(|mut remark| {
-                let tokens = remark.pointer.strip_prefix('#').and_then(pointer::tokens);
-                remark.span = tokens
-                    .and_then(|tokens| pointer::target(file.root(), &tokens))
-                    .map(Node::span);
-                remark
-            });
-            placed.collect()
+        let of_file = |file: &DocumentFile| {
+            let remark = file.remark.clone()?;
+            Some(remark.at(file.root().span()))
         };
-        self.files.iter().flat_map(of_file).collect()
-    }
-
-    /// The other files, as they were when they were read.
-    #[must_use]
-    pub fn seen(&self) -> &[Revision] {
-        &self.seen
+        self.files.iter().filter_map(of_file).collect()
     }
 
     /// The OpenAPI version.
@@ -270,34 +256,27 @@ impl Document {
     /// for one.
     #[must_use]
     pub fn places_of(&self, diagnostics: &[&Diagnostic]) -> Vec<Option<(&str, usize, usize)>> {
-        let span = |diagnostic: &Diagnostic| {
+        let span = |diagnostic: &&Diagnostic| {
             diagnostic.span.or_else(|| {
                 let tokens = pointer::tokens(diagnostic.pointer.strip_prefix('#')?)?;
                 Some(pointer::target(self.root(), &tokens)?.span())
             })
         };
-        let spans: Vec<Option<Span>> = diagnostics
-            .iter()
-            .map(|diagnostic| span(diagnostic))
-            .collect();
+        let spans: Vec<Option<Span>> = diagnostics.iter().map(span).collect();
         let mut found = vec![None; spans.len()];
         for (number, file) in self.files.iter().enumerate() {
-            let here = |span: &Option<Span>| {
-                span.filter(|span| span.file as usize == number)
-                    .map(|span| span.start as usize)
-            };
-            let (indexes, offsets): (Vec<usize>, Vec<usize>) = spans
-                .iter()
-                .enumerate()
-                .filter_map(|(index, span)| Some((index, here(span)?)))
-                .unzip();
+            let (mut places, mut offsets) = (Vec::new(), Vec::new());
+            for (place, span) in found.iter_mut().zip(&spans) {
+                if let Some(span) = span.filter(|span| span.file as usize == number) {
+                    places.push(place);
+                    offsets.push(span.start as usize);
+                }
+            }
             if offsets.is_empty() {
                 continue;
             }
-            for (index, position) in indexes.into_iter().zip(file.positions(&offsets)) {
-                if let Some(place) = found.get_mut(index) {
-                    *place = position.map(|(line, column)| (file.name.as_str(), line, column));
-                }
+            for (place, position) in places.into_iter().zip(file.positions(&offsets)) {
+                *place = position.map(|(line, column)| (file.name.as_str(), line, column));
             }
         }
         found
@@ -306,63 +285,51 @@ impl Document {
 
 fn version(root: &Object<'_>) -> Result<Version, LoadError> {
     if root.get("swaggerVersion").is_some() {
-        return Err(LoadError::Version("1.x (Swagger)".into()));
+        return Err(unsupported("1.x (Swagger)"));
     }
     if let Some(swagger) = root.text("swagger") {
         return if swagger.starts_with("2.") || swagger == "2" {
             Ok(Version::V2_0)
         } else {
-            Err(LoadError::Version(swagger))
+            Err(unsupported(&swagger))
         };
     }
     let Some(version) = root.text("openapi") else {
-        let known = name_other_format(root).map(|format| format!("it is {format}"));
-        let what =
-            known.unwrap_or_else(|| "it has no `openapi` member that names the version".into());
-        return Err(LoadError::NotOpenApi(what));
+        return Err(LoadError::not_open_api(name_other_format(root)));
     };
     let mut numbers = version.split(['.', '-']);
     match (numbers.next(), numbers.next()) {
         (Some("3"), Some("0")) => Ok(Version::V3_0),
         (Some("3"), Some("1")) => Ok(Version::V3_1),
         (Some("3"), Some("2")) => Ok(Version::V3_2),
-        _ => Err(LoadError::Version(version)),
+        _ => Err(unsupported(&version)),
     }
 }
 
+fn unsupported(version: &str) -> LoadError {
+    LoadError::new(format!(
+        "OpenAPI {version} is not supported; 2.0, 3.0, 3.1 and 3.2 are"
+    ))
+}
+
 /// Recognizes documents of other formats, and says what to do with them.
-fn name_other_format(root: &Object<'_>) -> Option<&'static str> {
+fn name_other_format(root: &Object<'_>) -> &'static str {
     let has = |name| root.get(name).is_some();
-    let data = root.get("data").and_then(Node::object);
-    let is_introspection = data.is_some_and(|data| data.get("__schema").is_some());
-    [
-        (
-            has("asyncapi"),
-            "an AsyncAPI document, which describes messages; OpenAPI describes HTTP operations",
-        ),
-        (
-            has("overlay"),
-            "an OpenAPI Overlay; name it in `overlay`, and the document that it changes with --spec",
-        ),
-        (
-            has("mcpServers"),
-            "the configuration of an MCP client; the document is what its --spec names",
-        ),
-        (
-            has("__schema") || is_introspection,
-            "a GraphQL schema; only OpenAPI documents can be served",
-        ),
-        (
-            has("spec"),
-            "a configuration file of openapi-mcp, as it seems; give it with --config",
-        ),
-        (
-            has("$schema") && has("properties"),
-            "a JSON Schema; an OpenAPI document has `openapi`, `info` and `paths`",
-        ),
-    ]
-    .into_iter()
-    .find_map(|(is_it, format)| is_it.then_some(format))
+    if has("asyncapi") {
+        "it is an AsyncAPI document, which describes messages; OpenAPI describes HTTP operations"
+    } else if has("overlay") {
+        "it is an OpenAPI Overlay; name it in `overlay`, and the document that it changes with --spec"
+    } else if has("mcpServers") {
+        "it is the configuration of an MCP client; the document is what its --spec names"
+    } else if has("__schema") || root.object("data").get("__schema").is_some() {
+        "it is a GraphQL schema; only OpenAPI documents can be served"
+    } else if has("spec") {
+        "it is a configuration file of openapi-mcp, as it seems; give it with --config"
+    } else if has("$schema") && has("properties") {
+        "it is a JSON Schema; an OpenAPI document has `openapi`, `info` and `paths`"
+    } else {
+        "it has no `openapi` member that names the version"
+    }
 }
 
 #[cfg(test)]
@@ -421,7 +388,7 @@ mod tests {
                 "components":{"schemas":{"A":{"type":"string"}},"parameters":{"P":{"$ref":"#/components/parameters/Q"},"Q":{"$ref":"#/components/parameters/P"}}}}"##,
         )
         .unwrap();
-        let target = |reference: &str| document.target(reference, document.files()[0].root());
+        let target = |reference: &str| document.target(reference, document.files[0].root());
         assert_eq!(
             target("#/components/schemas/A").unwrap().text(),
             r#"{"type":"string"}"#

@@ -3,83 +3,66 @@
 use enumset::EnumSet;
 use roas_overlay::apply::{Apply, ApplyReport};
 use roas_overlay::{v1_0, v1_1};
+use serde::Deserialize as _;
 use serde_json::Value;
-use thiserror::Error;
 
 use super::error::LoadError;
 use super::file::DocumentFile;
 use crate::spec::diagnostic::Diagnostic;
-
-/// Reason for which an overlay cannot be applied.
-#[derive(Debug, Error)]
-pub(crate) enum OverlayError {
-    /// The overlay, or the document it is for, cannot be read.
-    #[error("it cannot be read")]
-    Unreadable(#[source] LoadError),
-    /// The text is valid JSON or YAML, but not an overlay.
-    #[error("it is not an OpenAPI Overlay: {0}")]
-    NotAnOverlay(String),
-    /// An action fails.
-    #[error("it cannot be applied: {0}")]
-    Failed(String),
-}
 
 /// Applies all overlays, one after the other; returns the new text, and a diagnostic for every
 /// action that matched nothing. Positions in later messages refer to the result, not to the
 /// original text.
 ///
 /// # Errors
-/// [`OverlayError`] of the first overlay that fails, with its name.
+/// [`LoadError`] of the first overlay that fails, with its name.
 pub(crate) fn apply_overlays(
     document: Vec<u8>,
     overlays: Vec<(String, Vec<u8>)>,
-) -> Result<(Vec<u8>, Vec<Diagnostic>), (String, OverlayError)> {
+) -> Result<(Vec<u8>, Vec<Diagnostic>), (String, LoadError)> {
     let mut target = read_overlay("the document", document)
-        .map_err(|error| ("the document".to_owned(), OverlayError::Unreadable(error)))?;
+        .map_err(|error| ("the document".to_owned(), error))?;
     let mut diagnostics = Vec::new();
     for (name, bytes) in overlays {
         let report = read_overlay(&name, bytes)
-            .map_err(OverlayError::Unreadable)
             .and_then(|overlay| apply_one(&overlay, &mut target))
             .map_err(|error| (name.clone(), error))?;
         for action in report.actions.iter().filter(|action| action.matched == 0) {
-            diagnostics.push(Diagnostic::warning(
-                "#",
-                format!(
-                    "the overlay {name} has an action for `{}`, which matches nothing",
-                    action.target
-                ),
-            ));
+            let what = format!(
+                "the overlay {name} has an action for `{}`, which matches nothing",
+                action.target
+            );
+            diagnostics.push(Diagnostic::warning("#", what));
         }
     }
     Ok((target.to_string().into_bytes(), diagnostics))
 }
 
-fn apply_one(overlay: &Value, target: &mut Value) -> Result<ApplyReport, OverlayError> {
+fn apply_one(overlay: &Value, target: &mut Value) -> Result<ApplyReport, LoadError> {
     let version = overlay
         .get("overlay")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let no_overlay = |error: serde_json::Error| OverlayError::NotAnOverlay(error.to_string());
-    let overlay: v1_1::Overlay = if version.starts_with("1.1") {
-        serde_json::from_value(overlay.clone()).map_err(no_overlay)?
+    let read: Result<v1_1::Overlay, String> = if version.starts_with("1.1") {
+        v1_1::Overlay::deserialize(overlay).map_err(|error| error.to_string())
     } else if version.starts_with("1.0") {
-        serde_json::from_value::<v1_0::Overlay>(overlay.clone())
-            .map_err(no_overlay)?
-            .into()
+        v1_0::Overlay::deserialize(overlay)
+            .map(Into::into)
+            .map_err(|error| error.to_string())
     } else {
-        return Err(OverlayError::NotAnOverlay(format!(
+        Err(format!(
             "its `overlay` member is `{version}`, and 1.0 and 1.1 are known"
-        )));
+        ))
     };
-    overlay
+    read.map_err(|why| LoadError::new(format!("it is not an OpenAPI Overlay: {why}")))?
         .apply(target, EnumSet::default())
-        .map_err(|error| OverlayError::Failed(error.to_string()))
+        .map_err(|error| LoadError::new(format!("it cannot be applied: {error}")))
 }
 
 fn read_overlay(name: &str, bytes: Vec<u8>) -> Result<Value, LoadError> {
-    let file = DocumentFile::parse(0, name, bytes)?;
-    crate::json::parse_text(file.text()).map_err(LoadError::NotJson)
+    let read = DocumentFile::parse(0, name, bytes)
+        .and_then(|file| crate::json::parse_text(file.text()).map_err(LoadError::not_json));
+    read.map_err(|error| LoadError::of("it cannot be read", error))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! This uses a second parser, which reports the position of every value in one pass. It is also
 //! stricter: after its first error, values have no positions.
 
+use std::borrow::Cow;
+
 use foldhash::HashMap;
 use saphyr_parser::{Event, Parser};
 
@@ -13,9 +15,9 @@ use crate::spec::node::Node;
 pub(crate) struct Wanted {
     /// The numbers of the places at this node.
     here: Vec<usize>,
-    /// Members by name, and by the index among the members of that name, from 0.
+    /// Members by name, and by the index among the members of that name, from 0. The name of an
+    /// item is its index.
     members: HashMap<String, Vec<(usize, Wanted)>>,
-    items: HashMap<usize, Wanted>,
 }
 
 /// Line and column of a value, both from 1.
@@ -50,28 +52,19 @@ impl Wanted {
         if places.len() == own {
             return wanted;
         }
-        if let Some(object) = node.object() {
-            let mut seen: HashMap<&str, usize> = HashMap::default();
-            for (name, inner) in object.iter() {
-                let occurrence = seen.entry(name).or_default();
-                let inside = within(inner);
-                if !inside.is_empty() {
-                    let below = Self::at(inner, inside);
-                    wanted
-                        .members
-                        .entry(name.to_owned())
-                        .or_default()
-                        .push((*occurrence, below));
-                }
-                *occurrence += 1;
+        let members = node.members().into_iter().flatten();
+        let items = node.items().into_iter().flatten().enumerate();
+        let items = items.map(|(index, item)| (index.to_string().into(), item));
+        let mut seen: HashMap<Cow<'_, str>, usize> = HashMap::default();
+        for (name, inner) in members.chain(items) {
+            let inside = within(inner);
+            let occurrence = seen.entry(name.clone()).or_default();
+            if !inside.is_empty() {
+                let below = Self::at(inner, inside);
+                let named = wanted.members.entry(name.into_owned()).or_default();
+                named.push((*occurrence, below));
             }
-        } else {
-            for (index, inner) in node.array().unwrap_or_default().into_iter().enumerate() {
-                let inside = within(inner);
-                if !inside.is_empty() {
-                    wanted.items.insert(index, Self::at(inner, inside));
-                }
-            }
+            *occurrence += 1;
         }
         wanted.here.extend(rest.iter().map(|(_, number)| *number));
         wanted
@@ -84,51 +77,41 @@ impl Wanted {
                 *place = Some(position);
             }
         }
-        let members = self.members.values().flatten().map(|(_, inner)| inner);
-        members
-            .chain(self.items.values())
-            .for_each(|inner| inner.fill(position, positions));
+        for (_, inner) in self.members.values().flatten() {
+            inner.fill(position, positions);
+        }
     }
 }
 
 /// A collection that is being read.
-enum OpenNode<'w> {
-    Mapping {
-        wanted: Option<&'w Wanted>,
-        /// The name of the member whose value is read next.
-        name: Option<String>,
-        seen: HashMap<String, usize>,
-    },
-    Sequence {
-        wanted: Option<&'w Wanted>,
-        next: usize,
-    },
+struct OpenNode<'w> {
+    wanted: Option<&'w Wanted>,
+    /// Index of the next item; `None` in a mapping.
+    next: Option<usize>,
+    /// The name of the member whose value is read next.
+    name: Option<String>,
+    seen: HashMap<String, usize>,
 }
 
 impl<'w> OpenNode<'w> {
     /// Records the start of a value; returns the places that are wanted in it.
     fn value(&mut self, scalar: Option<&str>) -> Option<&'w Wanted> {
-        match self {
-            Self::Mapping { wanted, name, seen } => {
-                let wanted = *wanted;
-                let Some(name) = name.take() else {
-                    // A key; one that is not text is not looked up.
-                    *name = Some(scalar.unwrap_or_default().to_owned());
-                    return None;
-                };
-                let wanted = wanted?.members.get(&name)?;
-                let occurrence = seen.entry(name).or_default();
-                *occurrence += 1;
-                wanted
-                    .iter()
-                    .find(|(number, _)| number + 1 == *occurrence)
-                    .map(|(_, inner)| inner)
-            }
-            Self::Sequence { wanted, next } => {
-                *next += 1;
-                wanted.as_ref()?.items.get(&(*next - 1))
-            }
+        if let Some(next) = &mut self.next {
+            self.name = self.wanted.map(|_| next.to_string());
+            *next += 1;
+        } else if self.name.is_none() {
+            // A key; one that is not text is not looked up.
+            self.name = Some(scalar.unwrap_or_default().to_owned());
+            return None;
         }
+        let name = self.name.take()?;
+        let wanted = self.wanted?.members.get(&name)?;
+        let occurrence = self.seen.entry(name).or_default();
+        *occurrence += 1;
+        let mut wanted = wanted.iter();
+        wanted
+            .find(|(number, _)| number + 1 == *occurrence)
+            .map(|(_, inner)| inner)
     }
 }
 
@@ -154,17 +137,13 @@ pub(crate) fn positions(yaml: &str, wanted: &Wanted, count: usize) -> Vec<Option
             let position = (span.start.line(), span.start.col() + 1);
             inner.fill(position, &mut positions);
         }
-        match event {
-            Event::MappingStart(..) => open.push(OpenNode::Mapping {
+        if matches!(event, Event::MappingStart(..) | Event::SequenceStart(..)) {
+            open.push(OpenNode {
                 wanted: inner,
+                next: matches!(event, Event::SequenceStart(..)).then_some(0),
                 name: None,
                 seen: HashMap::default(),
-            }),
-            Event::SequenceStart(..) => open.push(OpenNode::Sequence {
-                wanted: inner,
-                next: 0,
-            }),
-            _ => {}
+            });
         }
     }
     positions

@@ -34,11 +34,11 @@ impl Document {
             match self.links.get(&(from.file, uri.to_owned())) {
                 Some(Ok(file)) => *file,
                 link => {
-                    let outside =
-                        || format!("`{reference}` lies outside this document, and is not read");
                     let why = || {
                         link.and_then(|link| link.as_ref().err().cloned())
-                            .unwrap_or_else(outside)
+                            .unwrap_or_else(|| {
+                                format!("`{reference}` lies outside this document, and is not read")
+                            })
                     };
                     return self.by_id(uri, fragment, from).ok_or_else(why);
                 }
@@ -114,6 +114,19 @@ impl Document {
             }
         }
         None
+    }
+
+    /// Resolves a node and opens its target; itself if that cannot be resolved, and an empty object
+    /// if it is none.
+    pub(crate) fn open<'a>(&'a self, node: Node<'a>) -> Object<'a> {
+        let target = self.resolve(node).unwrap_or(node);
+        target.object().unwrap_or_default()
+    }
+
+    /// The object at a place that may be missing; an empty one if there is none.
+    pub(crate) fn object_at(&self, span: Option<Span>) -> Object<'_> {
+        let node = span.map(|span| self.node(span));
+        node.and_then(Node::object).unwrap_or_default()
     }
 
     /// The `description` beside a `$ref`, which overrides the referenced one (OAS 3.1 and later,

@@ -6,38 +6,38 @@ use std::time::SystemTime;
 
 use foldhash::quality::FixedState;
 
-use super::source::{FetchedSource, ReadError, Source, SourceReader, Validators};
+use http::HeaderMap;
+
+use super::source::{FetchedSource, ReadError, Source, SourceReader};
 
 /// A file or a URL as it was when it was read.
 #[derive(Debug, Clone)]
-pub struct Revision {
+pub(crate) struct Revision {
     source: Source,
     reader: SourceReader,
     digest: u64,
-    validators: Validators,
+    conditions: HeaderMap,
     /// Time at which the file was written, and its length in bytes; `None` before the first check.
     written: Option<(SystemTime, u64)>,
 }
 
 impl Revision {
     /// Makes the revision of a source of which `found` was read; `reader` reads it again.
-    #[must_use]
-    pub fn new(source: Source, reader: SourceReader, found: &FetchedSource) -> Self {
+    pub(crate) fn new(source: Source, reader: SourceReader, found: &FetchedSource) -> Self {
         Self {
             digest: digest_bytes(&found.bytes),
-            validators: found.validators.clone(),
+            conditions: found.conditions.clone(),
             ..Self::absent(source, reader)
         }
     }
 
     /// A source that does not exist yet.
-    #[must_use]
-    pub fn absent(source: Source, reader: SourceReader) -> Self {
+    pub(crate) fn absent(source: Source, reader: SourceReader) -> Self {
         Self {
             source,
             reader,
             digest: digest_bytes(&[]),
-            validators: Validators::default(),
+            conditions: HeaderMap::new(),
             written: None,
         }
     }
@@ -48,29 +48,28 @@ impl Revision {
     ///
     /// # Errors
     /// [`ReadError`] if the source cannot be read.
-    pub async fn has_changed(&mut self) -> Result<bool, ReadError> {
+    pub(crate) async fn has_changed(&mut self) -> Result<bool, ReadError> {
         let bytes = match &self.source {
             Source::Stdin => return Ok(false),
             Source::Path(path) => {
                 let written = modified(path);
-                if written.is_none() && is_gone(path) {
-                    // A file that was absent before has not changed.
-                    let nothing = digest_bytes(&[]);
-                    self.written = None;
-                    return Ok(std::mem::replace(&mut self.digest, nothing) != nothing);
-                }
                 if written.is_some() && written == self.written {
                     return Ok(false);
                 }
-                let bytes = self.reader.read(&self.source).await?.bytes;
+                // A file that was absent before has not changed.
+                let bytes = if written.is_none() && is_gone(path) {
+                    Vec::new()
+                } else {
+                    self.reader.read(&self.source).await?.bytes
+                };
                 self.written = written;
                 bytes
             }
             Source::Url(url) => {
-                let Some(found) = self.reader.fetch_if_changed(url, &self.validators).await? else {
+                let Some(found) = self.reader.fetch_if_changed(url, &self.conditions).await? else {
                     return Ok(false);
                 };
-                self.validators = found.validators;
+                self.conditions = found.conditions;
                 found.bytes
             }
         };

@@ -3,6 +3,8 @@
 use http::HeaderValue;
 use url::Url;
 
+use crate::text::is_word_of;
+
 /// More of a page is not read.
 pub(crate) const MAX_PAGE_BYTES: usize = 1 << 20;
 
@@ -31,50 +33,34 @@ pub(crate) fn is_html(text: &str) -> bool {
 
 /// Returns true if an address is that of a sign-in page.
 pub(crate) fn is_login_address(url: &Url) -> bool {
-    const WORDS: [&str; 12] = [
-        "login",
-        "signin",
-        "sso",
-        "auth",
-        "oauth",
-        "oauth2",
-        "authorize",
-        "saml",
-        "saml2",
-        "accounts",
-        "idp",
-        "openidconnect",
-    ];
-    let is_word =
-        |part: &str| WORDS.contains(&part.to_ascii_lowercase().replace(['-', '_'], "").as_str());
+    const WORDS: &str =
+        "login signin sso auth oauth oauth2 authorize saml saml2 accounts idp openidconnect";
     let path = url.path().split(['/', '.']).chain(url.path().split('/'));
     path.chain(url.host_str().unwrap_or_default().split('.').take(1))
-        .any(is_word)
+        .any(|part| is_word_of(WORDS, &part.to_ascii_lowercase().replace(['-', '_'], "")))
 }
 
 /// Returns true if a page asks for a password.
 pub(crate) fn asks_for_password(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
-    let mut inputs = text
-        .split("<input")
-        .skip(1)
-        .filter_map(|rest| rest.split('>').next());
-    inputs.any(|input| attribute(input, "type").as_deref() == Some("password"))
+    elements(&text, "<input").any(|input| attribute(input, "type").as_deref() == Some("password"))
+}
+
+/// The attributes of the elements that begin so, as text.
+fn elements<'t>(text: &'t str, tag: &'t str) -> impl Iterator<Item = &'t str> {
+    let after_tags = text.split(tag).skip(1);
+    after_tags.filter_map(|rest| rest.split('>').next())
 }
 
 /// The targets of `<link rel="service-desc" href="…">` in a page.
 pub(crate) fn page_links(bytes: &[u8], address: &Url) -> Vec<Url> {
     let text = String::from_utf8_lossy(bytes);
-    let elements = text
-        .split("<link")
-        .skip(1)
-        .filter_map(|rest| rest.split('>').next());
-    let described = elements.filter(|element| {
-        attribute(element, "rel").is_some_and(|relations| names_description(&relations))
-    });
-    described
-        .filter_map(|element| address.join(&attribute(element, "href")?).ok())
-        .collect()
+    let target = |link| {
+        let is_description = names_description(&attribute(link, "rel")?);
+        let href = attribute(link, "href").filter(|_| is_description)?;
+        address.join(&href).ok()
+    };
+    elements(&text, "<link").filter_map(target).collect()
 }
 
 fn attribute(element: &str, name: &str) -> Option<String> {

@@ -5,7 +5,6 @@
 //! are strings as they are written (`200:` is `"200"`), infinity and NaN become strings because
 //! JSON has none, and aliases may not blow the text up.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -14,7 +13,7 @@ use serde::de::{
     VariantAccess, Visitor,
 };
 
-use crate::spec::node::Node;
+use crate::spec::node::{Node, Object};
 
 /// The JSON of a document, in which aliases are written out, may be this many times as long as its
 /// YAML.
@@ -25,28 +24,22 @@ const MIN_CONVERTED_BYTES: usize = 1 << 20;
 /// YAML, whichever is more.
 const MAX_CONVERTED_BYTES: usize = 64 << 20;
 
-/// Error of the YAML parser, with line and column.
-pub(crate) type YamlError = serde_yaml::Error;
-
 /// Converts a YAML text to JSON.
 ///
 /// # Errors
 /// The error of the YAML parser, with line and column; or one about a key that is not text, a value
 /// that is not what its tag says, or aliases that expand too far.
-pub(crate) fn yaml_to_json(yaml: &str) -> Result<String, YamlError> {
+pub(crate) fn yaml_to_json(yaml: &str) -> serde_yaml::Result<String> {
     if nests_deeply(yaml) {
         return Err(serde_yaml::Error::custom(
             "brackets nest deeper than 1000 levels",
         ));
     }
-    let length = yaml.len();
-    let highest = MAX_CONVERTED_BYTES.max(length.saturating_mul(2));
-    let limit = length
-        .saturating_mul(MAX_GROWTH)
-        .clamp(MIN_CONVERTED_BYTES, highest);
+    let highest = MAX_CONVERTED_BYTES.max(yaml.len().saturating_mul(2));
+    let limit = yaml.len().saturating_mul(MAX_GROWTH);
     let mut json = Json {
         text: String::with_capacity(yaml.len()),
-        limit,
+        limit: limit.clamp(MIN_CONVERTED_BYTES, highest),
     };
     Write(&mut json).deserialize(serde_yaml::Deserializer::from_str(yaml))?;
     Ok(json.text)
@@ -106,35 +99,29 @@ impl Json {
     }
 }
 
-/// True if a key merges the value that follows (`<<`).
-#[derive(PartialEq)]
-enum Merge {
-    Wanted,
-    No,
-}
-
-/// Writes the next key of a mapping to the JSON text, unless it is one for merging.
+/// Writes the next key of a mapping to the JSON text, unless it merges the value that follows
+/// (`<<`); the result is whether it does.
 struct MappingKey<'j>(&'j mut Json);
 
 impl<'de> DeserializeSeed<'de> for MappingKey<'_> {
-    type Value = Merge;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Merge, D::Error> {
+    type Value = bool;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for MappingKey<'_> {
-    type Value = Merge;
+    type Value = bool;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("text as a key")
     }
 
-    fn visit_str<E: de::Error>(self, key: &str) -> Result<Merge, E> {
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<bool, E> {
         if key == "<<" {
-            return Ok(Merge::Wanted);
+            return Ok(true);
         }
-        self.0.key(key).map(|()| Merge::No)
+        self.0.key(key).map(|()| false)
     }
 }
 
@@ -158,12 +145,7 @@ impl<'de> Visitor<'de> for Write<'_> {
     fn visit_unit<E: de::Error>(self) -> Result<(), E> {
         self.0.raw("null")
     }
-    fn visit_none<E: de::Error>(self) -> Result<(), E> {
-        self.0.raw("null")
-    }
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
+
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<(), E> {
         self.0.raw(if value { "true" } else { "false" })
     }
@@ -204,8 +186,8 @@ impl<'de> Visitor<'de> for Write<'_> {
         let start = self.0.text.len();
         self.0.raw("{")?;
         let mut merged = Vec::new();
-        while let Some(key) = map.next_key_seed(MappingKey(&mut *self.0))? {
-            if key == Merge::Wanted {
+        while let Some(is_merge) = map.next_key_seed(MappingKey(&mut *self.0))? {
+            if is_merge {
                 // What is merged counts like what is written.
                 let mut inner = Json {
                     text: String::new(),
@@ -220,15 +202,14 @@ impl<'de> Visitor<'de> for Write<'_> {
         }
         if !merged.is_empty() {
             let own = format!("{}}}", self.0.text.get(start..).unwrap_or_default());
-            let mut keys: HashSet<String> = sources(&own)
-                .into_iter()
-                .flatten()
-                .map(|(key, _)| key.into_owned())
-                .collect();
-            for (key, value) in merged.iter().flat_map(|text| sources(text)).flatten() {
-                if keys.insert(key.clone().into_owned()) {
-                    self.0.key(&key)?;
-                    self.0.raw(value.text())?;
+            let own = Node::new(&own).object().unwrap_or_default();
+            let mut keys: HashSet<String> = own.iter().map(|(key, _)| key.to_owned()).collect();
+            for source in merged.iter().flat_map(|text| sources(text)) {
+                for (key, value) in source.iter() {
+                    if keys.insert(key.to_owned()) {
+                        self.0.key(key)?;
+                        self.0.raw(value.text())?;
+                    }
                 }
             }
         }
@@ -244,19 +225,10 @@ impl<'de> Visitor<'de> for Write<'_> {
 
 /// The mappings that a merge key names: one, or a list of which the earlier ones win (YAML merge
 /// key type, 1.1).
-fn sources(json: &str) -> Vec<Vec<(Cow<'_, str>, Node<'_>)>> {
+fn sources(json: &str) -> impl Iterator<Item = Object<'_>> {
     let node = Node::new(json);
     let nodes = node.array().unwrap_or_else(|| vec![node]);
-    nodes
-        .into_iter()
-        .filter_map(Node::object)
-        .map(|object| {
-            object
-                .iter()
-                .map(|(key, value)| (Cow::Owned(key.to_owned()), value))
-                .collect()
-        })
-        .collect()
+    nodes.into_iter().filter_map(Node::object)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::request_body::{BodySchema, MediaType, RequestBody, is_text};
 use super::special_bodies::{arrange_patch_types, is_patch, read_multipart_files, type_for_lists};
 use crate::spec::document::Document;
 use crate::spec::media_type::{MediaKind, essence};
-use crate::spec::node::{Node, Span};
+use crate::spec::node::Span;
 
 /// More media types than this are not worth a choice.
 const MAX_ALTERNATIVES: usize = 8;
@@ -19,9 +19,9 @@ pub(crate) fn arrange_body(
     mut media_types: Vec<MediaType>,
     method: &Method,
 ) -> Option<RequestBody> {
-    media_types
-        .iter_mut()
-        .for_each(|media_type| read_multipart_files(document, media_type));
+    for media_type in &mut media_types {
+        read_multipart_files(document, media_type);
+    }
     // Stable: of equals the first declared stays first.
     media_types.sort_by_key(|media_type| media_type.kind);
     let is_text_of = |kinds: fn(&MediaType) -> bool| {
@@ -46,13 +46,10 @@ pub(crate) fn arrange_body(
     let alternatives = alternatives(document, &media_type, media_types, method);
     let for_lists = type_for_lists(document, &media_type, &alternatives).filter(|_| is_patch);
     Some(RequestBody {
-        required: false,
-        description: None,
         media_type,
         for_lists,
         alternatives,
-        choice: String::new(),
-        own_name: None,
+        ..RequestBody::default()
     })
 }
 
@@ -80,10 +77,13 @@ fn alternatives(
 ) -> Vec<MediaType> {
     let mut kept: Vec<MediaType> = Vec::new();
     for other in others {
-        let is_other = std::iter::once(chosen)
-            .chain(&kept)
-            .all(|known| differs(document, &other, known, method));
-        if is_other && is_usable(document, &other) && kept.len() < MAX_ALTERNATIVES {
+        if kept.len() < MAX_ALTERNATIVES
+            && kept
+                .iter()
+                .chain([chosen])
+                .all(|known| differs(document, &other, known, method))
+            && is_usable(document, &other)
+        {
             kept.push(other);
         }
     }
@@ -96,13 +96,8 @@ fn is_usable(document: &Document, media_type: &MediaType) -> bool {
     let (MediaKind::Text, BodySchema::At(span)) = (media_type.kind, &media_type.schema) else {
         return true;
     };
-    let schema = document
-        .resolve(document.node(*span))
-        .ok()
-        .and_then(Node::object);
-    schema.is_none_or(|schema| {
-        schema.get("type").is_none() || schema.text("type").as_deref() == Some("string")
-    })
+    let schema = document.object(document.node(*span));
+    schema.is_none_or(|schema| schema.get("type").is_none() || schema.is("type", "string"))
 }
 
 fn is_json(media_type: &MediaType) -> bool {
@@ -117,8 +112,10 @@ fn is_raw(media_type: &MediaType) -> bool {
 /// that JSON shares with it describes JSON alone.
 fn is_media(name: &str) -> bool {
     let essence = essence(name);
-    let is_of = |kind: &str| essence.starts_with(kind) && !essence.ends_with("+xml");
-    ["image/", "audio/", "video/"].into_iter().any(is_of) || essence == "application/pdf"
+    ["image/", "audio/", "video/"]
+        .into_iter()
+        .any(|kind| essence.starts_with(kind) && !essence.ends_with("+xml"))
+        || essence == "application/pdf"
 }
 
 /// Returns true if the schema is that of one text, which JSON writes in quotes.
@@ -145,25 +142,22 @@ fn differs(document: &Document, candidate: &MediaType, known: &MediaType, method
         (BodySchema::Absent, _) => !is_raw(candidate),
         _ => false,
     };
-    let is_known = candidate.name == known.name;
     let is_text_in_quotes =
         is_json(candidate) && is_raw(known) || is_raw(candidate) && is_json(known);
-    let is_media_beside_json = is_json(known) && is_media(&candidate.name);
-    let makes_a_difference = !is_same
-        || (is_text_in_quotes && takes_text(document, candidate))
-        || is_media_beside_json
-        || (is_other_patch && essence(&candidate.name) != essence(&known.name))
-        || (candidate.kind == MediaKind::Multipart
-            && known.kind != MediaKind::Multipart
-            && has_files(candidate));
-    makes_a_difference && !is_known
+    candidate.name != known.name
+        && (!is_same
+            || (is_text_in_quotes && takes_text(document, candidate))
+            || (is_json(known) && is_media(&candidate.name))
+            || (is_other_patch && essence(&candidate.name) != essence(&known.name))
+            || (candidate.kind == MediaKind::Multipart
+                && known.kind != MediaKind::Multipart
+                && has_files(candidate)))
 }
 
 fn is_same_schema(document: &Document, one: Span, other: Span) -> bool {
-    let resolved = |span| {
+    let [one, other] = [one, other].map(|span| {
         let node = document.node(span);
         document.resolve(node).unwrap_or(node)
-    };
-    let (one, other) = (resolved(one), resolved(other));
+    });
     one.span() == other.span() || one.text() == other.text()
 }

@@ -29,40 +29,31 @@ pub(crate) fn read_request_body(
         .map_err(|why| format!("its request body cannot be read: {why}"))?
         .object()
         .ok_or("its request body is not an object")?;
-    let content = object.object("content").unwrap_or_default();
-    let media_types: Vec<MediaType> = content
+    let content = object.object("content");
+    let media_types = content
         .iter()
-        .map(|(name, node)| media_type(document, name, node))
-        .collect();
-    Ok(
-        arrange_body(document, media_types, method).map(|body| RequestBody {
-            required: object.boolean("required").unwrap_or(false),
-            description: document
-                .said_beside(declared)
-                .or_else(|| object.text("description")),
-            ..body
-        }),
-    )
+        .map(|(name, node)| media_type(document, name, node));
+    let body = arrange_body(document, media_types.collect(), method);
+    Ok(body.map(|body| RequestBody {
+        required: object.is_true("required"),
+        description: document
+            .said_beside(declared)
+            .or_else(|| object.text("description")),
+        ..body
+    }))
 }
 
 /// Returns true if a body is a file of JSON: a text with `format: binary`.
 fn is_json_file(document: &Document, name: &str, schema: Option<Node<'_>>) -> bool {
-    let object = || document.object(schema?);
-    let has = |key: &str, value: &str| {
-        object().is_some_and(|object| object.text(key).is_some_and(|text| text == value))
-    };
     !name.contains('*')
         && MediaKind::of(name) == MediaKind::Json
-        && has("type", "string")
-        && has("format", "binary")
+        && schema
+            .and_then(|schema| document.object(schema))
+            .is_some_and(|object| object.is("type", "string") && object.is("format", "binary"))
 }
 
 fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
-    let object = document
-        .resolve(node)
-        .unwrap_or(node)
-        .object()
-        .unwrap_or_default();
+    let object = document.open(node);
     let schema = object.get("schema");
     let item = object
         .get("itemSchema")
@@ -86,7 +77,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     };
     let mut encoding = BTreeMap::new();
     if matches!(kind, MediaKind::Form | MediaKind::Multipart) {
-        for (property, declared) in object.object("encoding").unwrap_or_default().iter() {
+        for (property, declared) in object.object("encoding").iter() {
             encoding.insert(property.to_owned(), read_encoding(document, declared));
         }
         for (property, schema) in properties(document, schema, &mut HashSet::default()) {
@@ -152,21 +143,14 @@ fn positions(
     schema: Option<Node<'_>>,
     item: Option<Node<'_>>,
 ) -> (Vec<Encoding>, Encoding) {
-    let first = media_type.array("prefixEncoding").unwrap_or_default();
-    let first = first
-        .into_iter()
-        .map(|node| read_encoding(document, node))
-        .collect();
-    let mut others = media_type
-        .get("itemEncoding")
-        .map(|node| read_encoding(document, node))
-        .unwrap_or_default();
-    let of_whole = || document.object(schema?)?.get("items");
-    if let Some(items) = item.or_else(of_whole) {
+    let read = |node| read_encoding(document, node);
+    let first = media_type.array("prefixEncoding").into_iter().map(read);
+    let mut others = media_type.get("itemEncoding").map(read).unwrap_or_default();
+    if let Some(items) = item.or_else(|| document.object(schema?)?.get("items")) {
         others.binary = is_binary(document, items);
         others.base64 |= is_base64(document, items);
     }
-    (first, others)
+    (first.collect(), others)
 }
 
 /// Returns true if it is unknown whether a media type is text or bytes: a type of a vendor, or an
@@ -193,30 +177,20 @@ fn is_plain_text(document: &Document, schema: Option<Node<'_>>) -> bool {
 }
 
 fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
-    let object = document
-        .resolve(node)
-        .unwrap_or(node)
-        .object()
-        .unwrap_or_default();
+    let object = document.open(node);
     let types = object.text("contentType").unwrap_or_default();
-    let types = types
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty());
-    let ranges: Vec<String> = types.map(str::to_owned).collect();
+    let types = types.split(',').map(|name| name.trim().to_owned());
+    let ranges: Vec<String> = types.filter(|name| !name.is_empty()).collect();
     Encoding {
-        content_type: ranges
-            .first()
-            .filter(|content_type| !content_type.contains('*'))
-            .cloned(),
+        content_type: ranges.first().filter(|name| !name.contains('*')).cloned(),
         ranges,
         style: object
             .text("style")
             .map(|style| Style::parse(&style, Location::Query).unwrap_or(Style::Form)),
         explode: object.boolean("explode"),
-        allow_reserved: object.boolean("allowReserved").unwrap_or(false),
-        headers: part_headers(document, &object),
-        base64: is_sent_as_base64(document, &object),
+        allow_reserved: object.is_true("allowReserved"),
+        headers: part_headers(document, &object.object("headers")),
+        base64: is_sent_as_base64(document, &object.object("headers")),
         ..Encoding::default()
     }
 }
@@ -224,52 +198,41 @@ fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
 /// The headers of a part that can have one value only: no argument gives them. `Content-Type` is
 /// `contentType`'s (OAS "Encoding Object"); what says how the part is named and framed is ours (RFC
 /// 7578 sections 4.2 and 4.7).
-fn part_headers(document: &Document, encoding: &Object<'_>) -> Vec<(String, String)> {
-    let declared = encoding.object("headers").unwrap_or_default();
-    let mut headers = Vec::new();
-    for (name, node) in declared.iter() {
-        let is_ours = [
-            "content-type",
-            "content-disposition",
-            "content-transfer-encoding",
-            "content-length",
-        ]
-        .iter()
-        .any(|ours| name.eq_ignore_ascii_case(ours));
-        let Some(value) = known_value(document, node).filter(|_| !is_ours) else {
-            continue;
-        };
+fn part_headers(document: &Document, declared: &Object<'_>) -> Vec<(String, String)> {
+    const OURS: [&str; 4] = [
+        "content-type",
+        "content-disposition",
+        "content-transfer-encoding",
+        "content-length",
+    ];
+    let header = |(name, node): (&str, _)| {
+        let value = known_value(document, node)?;
         // RFC 9110 section 5: a name is a token, a value holds no control character.
-        let is_name = http::HeaderName::from_bytes(name.as_bytes()).is_ok();
-        if is_name && !value.chars().any(char::is_control) {
-            headers.push((name.to_owned(), value));
-        }
-    }
-    headers
+        let is_sent = http::HeaderName::from_bytes(name.as_bytes()).is_ok()
+            && !value.contains(char::is_control)
+            && !OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours));
+        is_sent.then(|| (name.to_owned(), value))
+    };
+    declared.iter().filter_map(header).collect()
 }
 
 /// Returns the value of a Header Object if its schema leaves no choice or names a default.
 fn known_value(document: &Document, header: Node<'_>) -> Option<String> {
     let header = document.object(header)?;
     let schema = document.object(header.get("schema")?)?;
-    let only = || {
-        schema
-            .array("enum")
-            .filter(|values| values.len() == 1)?
-            .first()
-            .copied()
-    };
     let value = schema
         .get("const")
-        .or_else(only)
+        .or_else(|| match schema.array("enum").as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        })
         .or_else(|| schema.get("default"))?;
     value.scalar().map(std::borrow::Cow::into_owned)
 }
 
 /// Returns true if an Encoding Object asks for base64 by the header that `contentEncoding` is equal
 /// to (OAS 3.1.1 "Encoding Object").
-fn is_sent_as_base64(document: &Document, encoding: &Object<'_>) -> bool {
-    let headers = encoding.object("headers").unwrap_or_default();
+fn is_sent_as_base64(document: &Document, headers: &Object<'_>) -> bool {
     let asked = headers
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case("content-transfer-encoding"));

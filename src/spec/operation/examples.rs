@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::Operation;
-use super::parameter::{Location, Parameter};
+use super::parameter::Parameter;
 use super::request_body::BODY;
 use super::rules::ArgumentTarget;
 use crate::json::JsonObject;
 use crate::spec::document::Document;
-use crate::spec::node::{Node, Object};
+use crate::spec::node::Object;
 use crate::text::has_hidden_characters;
 
 /// The longest example, in bytes of JSON.
@@ -18,62 +18,44 @@ const MAX_EXAMPLE_BYTES: usize = 8192;
 /// (OpenAPI 3.1 section 4.8.12 and 4.8.14). Examples in schemas are not among them, because input
 /// schemas have them.
 pub(crate) fn argument_examples(document: &Document, operation: &Operation) -> JsonObject {
-    let own = operation.span.and_then(|span| document.node(span).object());
+    let own = document.object_at(operation.span);
     let shared = document
         .member("paths")
-        .and_then(Node::object)
-        .and_then(|paths| document.object(paths.get(&operation.path)?));
+        .and_then(|paths| document.object(paths.member(&operation.path)?));
     let mut found = JsonObject::new();
-    for object in shared.iter().chain(&own) {
-        for node in object.array("parameters").unwrap_or_default() {
-            let Some(declared) = document.object(node) else {
-                continue;
-            };
-            let parameter = operation
-                .parameters
-                .iter()
-                .find(|parameter| is_declared(parameter, &declared));
-            if let Some((parameter, example)) = parameter.zip(example_of(document, &declared)) {
-                found.insert(parameter.key.clone(), example);
-            }
+    for node in shared
+        .iter()
+        .chain([&own])
+        .flat_map(|object| object.array("parameters"))
+    {
+        let declared = document.object(node).unwrap_or_default();
+        let mut parameters = operation.parameters.iter();
+        let parameter = parameters.find(|parameter| is_declared(parameter, &declared));
+        if let Some((parameter, example)) = parameter.zip(example_of(document, &declared)) {
+            found.insert(parameter.key.clone(), example);
         }
     }
-    let rules_on_body = operation
-        .rules
-        .arguments
-        .iter()
-        .any(|rule| matches!(rule.target, ArgumentTarget::Body(_)));
+    let mut rules = operation.rules.arguments.iter();
+    let rules_on_body = rules.any(|rule| matches!(rule.target, ArgumentTarget::Body(_)));
     // A rule may have renamed or hidden a property that the example shows.
-    let body = operation
-        .body
-        .as_ref()
-        .filter(|_| !rules_on_body)
-        .and_then(|body| {
-            let declared = document.object(own.as_ref()?.get("requestBody")?)?;
-            let media_type = declared.object("content")?.get(&body.media_type.name)?;
-            example_of(document, &document.object(media_type)?)
-        });
+    let body = operation.body.as_ref().filter(|_| !rules_on_body);
+    let body = body.and_then(|body| {
+        let declared = document.object(own.get("requestBody")?)?;
+        let media_type = declared.object("content").get(&body.media_type.name)?;
+        example_of(document, &document.object(media_type)?)
+    });
     found.extend(body.map(|example| (BODY.to_owned(), example)));
     found
 }
 
 fn is_declared(parameter: &Parameter, declared: &Object<'_>) -> bool {
-    let location = match declared.text("in").as_deref() {
-        Some("path") => Location::Path,
-        Some("query") => Location::Query,
-        Some("header") => Location::Header,
-        Some("cookie") => Location::Cookie,
-        _ => return false,
-    };
-    declared
-        .text("name")
-        .is_some_and(|name| parameter.is(location, &name))
+    let name = declared.text("name").unwrap_or_default();
+    declared.is("in", parameter.location.as_str()) && parameter.is(parameter.location, &name)
 }
 
 fn example_of(document: &Document, declared: &Object<'_>) -> Option<Value> {
     let listed = || {
-        let examples = declared.object("examples")?;
-        let (_, first) = examples.iter().next()?;
+        let (_, first) = declared.get("examples")?.members()?.next()?;
         document.object(first)?.get("value")
     };
     let example = declared.get("example").or_else(listed)?;

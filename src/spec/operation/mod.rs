@@ -96,19 +96,14 @@ pub(crate) const TOOL_EXTENSIONS: [&str; 7] = [
 pub(crate) fn tool_extensions<'n, 'd>(
     members: impl Iterator<Item = (&'n str, Node<'d>)>,
 ) -> Vec<(Box<str>, Span)> {
+    let is_known = |name: &str| TOOL_EXTENSIONS.contains(&name) || name.starts_with("x-mcp-");
     let mut found: Vec<(Box<str>, Span)> = members
-        .filter(|(name, _)| {
-            name.starts_with("x-") && (TOOL_EXTENSIONS.contains(name) || name.starts_with("x-mcp-"))
-        })
+        .filter(|(name, _)| name.starts_with("x-") && is_known(name))
         .map(|(name, node)| (name.into(), node.span()))
         .collect();
     found.sort_by_cached_key(|(name, _)| {
-        (
-            TOOL_EXTENSIONS
-                .iter()
-                .position(|known| *known == name.as_ref()),
-            name.clone(),
-        )
+        let mut known = TOOL_EXTENSIONS.iter();
+        (known.position(|known| **known == **name), name.clone())
     });
     found
 }
@@ -128,18 +123,17 @@ impl Operation {
     }
 
     fn free_key(&self, wanted: &str) -> String {
-        let fixed = || self.rules.fixed.iter().map(|fixed| &fixed.parameter);
-        let taken = |key: &str| {
-            self.parameters
-                .iter()
-                .chain(fixed())
-                .any(|parameter| parameter.key == key)
-        };
         let mut key = wanted.to_owned();
-        while taken(&key) {
+        while self.all_parameters().any(|parameter| parameter.key == key) {
             key.push('_');
         }
         key
+    }
+
+    /// All parameters, also those that no call gives.
+    pub(crate) fn all_parameters(&self) -> impl Iterator<Item = &Parameter> {
+        let fixed = self.rules.fixed.iter().map(|fixed| &fixed.parameter);
+        self.parameters.iter().chain(fixed).map(Arc::as_ref)
     }
 
     /// Returns the operation that its rule `wait` names so.

@@ -6,12 +6,16 @@ use serde_json::Value;
 use crate::spec::argument_names;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object, Span};
+use crate::text::is_word_of;
 
 /// Location of a parameter (OAS `in`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString,
+)]
 #[strum(serialize_all = "lowercase")]
 pub enum Location {
     /// A segment of the path.
+    #[default]
     Path,
     /// The query, under its own name.
     Query,
@@ -24,13 +28,14 @@ pub enum Location {
 }
 
 /// Style in which a value is written (OAS 3 `style`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Style {
     /// `;name=value`, path only.
     Matrix,
     /// `.value`, path only.
     Label,
     /// `a,b`, path and header.
+    #[default]
     Simple,
     /// `name=a&name=b`, query and cookie.
     Form,
@@ -65,8 +70,18 @@ pub enum Serialization {
     },
 }
 
+impl Default for Serialization {
+    fn default() -> Self {
+        Self::Style {
+            style: Style::default(),
+            explode: false,
+            allow_reserved: false,
+        }
+    }
+}
+
 /// A parameter of an operation.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "the document says each of them on its own"
@@ -115,7 +130,6 @@ impl Parameter {
 
     /// Returns true if the parameter has that location and name; names of headers are
     /// case-insensitive (RFC 9110 section 5.1).
-    #[must_use]
     pub fn is(&self, location: Location, name: &str) -> bool {
         let same = if location == Location::Header {
             self.name.eq_ignore_ascii_case(name)
@@ -128,7 +142,6 @@ impl Parameter {
 
 impl Location {
     /// The word OpenAPI uses.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -162,25 +175,10 @@ impl Style {
 /// Headers that OpenAPI says to ignore as parameters (Accept, Content-Type, Authorization), and
 /// those that frame or route a message (RFC 9110 section 7.6.1), which no call may set.
 pub(crate) fn is_reserved_header(name: &str) -> bool {
+    const RESERVED: &str = "accept content-type authorization host content-length transfer-encoding
+        connection keep-alive te trailer upgrade expect cookie forwarded";
     let name = name.to_ascii_lowercase();
-    matches!(
-        name.as_str(),
-        "accept"
-            | "content-type"
-            | "authorization"
-            | "host"
-            | "content-length"
-            | "transfer-encoding"
-            | "connection"
-            | "keep-alive"
-            | "te"
-            | "trailer"
-            | "upgrade"
-            | "expect"
-            | "cookie"
-            | "forwarded"
-    ) || name.starts_with("proxy-")
-        || name.starts_with("x-forwarded-")
+    is_word_of(RESERVED, &name) || name.starts_with("proxy-") || name.starts_with("x-forwarded-")
 }
 
 /// Headers that no argument may set: the reserved ones, those of codings and of another protocol
@@ -188,30 +186,19 @@ pub(crate) fn is_reserved_header(name: &str) -> bool {
 /// and frameworks treat a request as another one, or as that of another user. An operator may still
 /// set some of them.
 pub(crate) fn is_withheld_header(name: &str) -> bool {
-    is_reserved_header(name)
-        || matches!(
-            name.to_ascii_lowercase().as_str(),
-            "content-encoding"
-                | "accept-encoding"
-                | "http2-settings"
-                | "via"
-                | "origin"
-                | "set-cookie"
-                | "x-http-method-override"
-                | "x-http-method"
-                | "x-method-override"
-                | "x-original-url"
-                | "x-rewrite-url"
-                | "x-real-ip"
-        )
+    const WITHHELD: &str = "content-encoding accept-encoding http2-settings via origin set-cookie
+        x-http-method-override x-http-method x-method-override x-original-url x-rewrite-url
+        x-real-ip";
+    is_reserved_header(name) || is_word_of(WITHHELD, &name.to_ascii_lowercase())
 }
 
 /// Returns true if OpenAPI itself ignores a header parameter of that name (OAS "Parameter Object",
 /// `name`).
 pub(crate) fn is_ignored_header(name: &str) -> bool {
-    ["accept", "content-type", "authorization"]
-        .iter()
-        .any(|ignored| name.eq_ignore_ascii_case(ignored))
+    is_word_of(
+        "accept content-type authorization",
+        &name.to_ascii_lowercase(),
+    )
 }
 
 /// The members of a Parameter Object that are the same in every version of OpenAPI.
@@ -262,18 +249,15 @@ impl<'a> ParameterHead<'a> {
         } = self;
         Parameter {
             key: argument_names::sanitize_argument_name(&name),
-            required: location == Location::Path || object.boolean("required").unwrap_or(false),
+            required: location == Location::Path || object.is_true("required"),
             description: object.text("description"),
-            deprecated: object.boolean("deprecated").unwrap_or(false),
+            deprecated: object.is_true("deprecated"),
             schema,
-            default: None,
-            allow_empty: location == Location::Query
-                && object.boolean("allowEmptyValue") == Some(true),
-            slashes: false,
-            inner_separators: Vec::new(),
+            allow_empty: location == Location::Query && object.is_true("allowEmptyValue"),
             name,
             location,
             serialization,
+            ..Parameter::default()
         }
     }
 }
@@ -290,20 +274,15 @@ pub(crate) fn read_parameter(
 ) -> Result<Parameter, String> {
     let head = ParameterHead::read(node)?;
     let content = head.object.object("content");
-    if let Some((media_type, media)) = content.as_ref().and_then(|content| content.iter().next()) {
-        let media = document.resolve(media).unwrap_or(media);
-        let schema = media
-            .object()
-            .and_then(|media| media.get("schema"))
-            .map(Node::span);
-        let serialization = Serialization::Content {
-            media_type: media_type.to_owned(),
-        };
-        return Ok(head.into_parameter(serialization, schema));
-    }
-    let serialization = read_style(document.version(), &head, warnings);
-    let schema = head.object.get("schema").map(Node::span);
-    Ok(head.into_parameter(serialization, schema))
+    let (serialization, schema) = if let Some((media_type, media)) = content.iter().next() {
+        let media_type = media_type.to_owned();
+        let schema = document.open(media).get("schema");
+        (Serialization::Content { media_type }, schema)
+    } else {
+        let style = read_style(document.version(), &head, warnings);
+        (style, head.object.get("schema"))
+    };
+    Ok(head.into_parameter(serialization, schema.map(Node::span)))
 }
 
 fn read_style(
@@ -330,11 +309,11 @@ fn read_style(
     // exploded.
     let explode = match style {
         Style::DeepObject => true,
-        Style::Form | Style::Cookie => object.boolean("explode").unwrap_or(true),
-        _ => object.boolean("explode").unwrap_or(false),
+        Style::Form | Style::Cookie => object.boolean("explode") != Some(false),
+        _ => object.is_true("explode"),
     };
     // Before 3.2 the word is defined for queries only.
-    let allow_reserved = object.boolean("allowReserved") == Some(true)
+    let allow_reserved = object.is_true("allowReserved")
         && (*location == Location::Query
             || (matches!(location, Location::Path | Location::Cookie) && version >= Version::V3_2));
     Serialization::Style {

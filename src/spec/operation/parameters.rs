@@ -1,8 +1,6 @@
 //! The parameters of one operation: the path item's and its own, each with the argument that feeds
 //! it.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
@@ -23,93 +21,88 @@ pub(crate) type Referred<'a> = (Node<'a>, Option<String>);
 pub(crate) struct Parameters<'a> {
     document: &'a Document,
     /// Parameters that were read, by their text and the file that contains it.
-    known: RefCell<HashMap<(u32, &'a str), Arc<Parameter>>>,
+    known: HashMap<(u32, &'a str), Arc<Parameter>>,
     /// Targets of references, by the text of the parameter and the file that contains it.
-    referred: RefCell<HashMap<(u32, &'a str), Referred<'a>>>,
+    referred: HashMap<(u32, &'a str), Referred<'a>>,
+    /// A sentence for each part of the operation that was read differently from how it is written.
+    pub warnings: Vec<String>,
 }
 
 impl<'a> Parameters<'a> {
     pub(crate) fn new(document: &'a Document) -> Self {
         Self {
             document,
-            known: RefCell::default(),
-            referred: RefCell::default(),
+            known: HashMap::default(),
+            referred: HashMap::default(),
+            warnings: Vec::new(),
         }
     }
 
     /// Reads a parameter; one that many operations share, or repeat word for word, is read once.
-    fn parameter(
-        &self,
-        node: Node<'a>,
-        warnings: &mut Vec<String>,
-    ) -> Result<Arc<Parameter>, String> {
+    fn parameter(&mut self, node: Node<'a>) -> Result<Arc<Parameter>, String> {
         let key = (node.span().file, node.text());
-        if let Some(known) = self.known.borrow().get(&key) {
+        if let Some(known) = self.known.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let before = warnings.len();
+        let before = self.warnings.len();
         let mut read = if self.document.version() == Version::V2_0 {
             swagger2::read_parameter(node)?
         } else {
-            parameter::read_parameter(self.document, node, warnings)?
+            parameter::read_parameter(self.document, node, &mut self.warnings)?
         };
         read.default = read_sent_default(self.document, &read);
         let read = Arc::new(read);
-        if warnings.len() == before {
-            self.known.borrow_mut().insert(key, Arc::clone(&read));
+        if self.warnings.len() == before {
+            self.known.insert(key, Arc::clone(&read));
         }
         Ok(read)
     }
 
     /// The parameters, references followed, each with what is said of it beside the reference; one
     /// that leads nowhere is left out with a warning.
-    pub(crate) fn resolved(
-        &self,
-        parameters: &[Node<'a>],
-        warnings: &mut Vec<String>,
-    ) -> Vec<Referred<'a>> {
+    pub(crate) fn resolved(&mut self, parameters: &[Node<'a>]) -> Vec<Referred<'a>> {
         let mut found = Vec::with_capacity(parameters.len());
         for node in parameters {
             match self.follow(*node) {
                 Ok(referred) => found.push(referred),
-                Err(why) => {
-                    warnings.push(format!("{why}; the tool is served without that parameter"));
-                }
+                Err(why) => self.warn_of_lost(&why),
             }
         }
         found
     }
 
+    fn warn_of_lost(&mut self, why: &str) {
+        self.warnings
+            .push(format!("{why}; the tool is served without that parameter"));
+    }
+
     /// Operations of one document refer to the same few parameters, in the same words.
-    fn follow(&self, node: Node<'a>) -> Result<Referred<'a>, String> {
+    fn follow(&mut self, node: Node<'a>) -> Result<Referred<'a>, String> {
         const MAX_REMEMBERED_BYTES: usize = 160;
-        if node.text().len() > MAX_REMEMBERED_BYTES || !node.text().contains("\"$ref\"") {
-            return Ok((
-                self.document.resolve(node)?,
-                self.document.said_beside(node),
-            ));
-        }
         let key = (node.span().file, node.text());
-        if let Some(known) = self.referred.borrow().get(&key) {
+        let is_short =
+            node.text().len() <= MAX_REMEMBERED_BYTES && node.text().contains("\"$ref\"");
+        if let Some(known) = self.referred.get(&key).filter(|_| is_short) {
             return Ok(known.clone());
         }
         let referred = (
             self.document.resolve(node)?,
             self.document.said_beside(node),
         );
-        self.referred.borrow_mut().insert(key, referred.clone());
+        if is_short {
+            self.referred.insert(key, referred.clone());
+        }
         Ok(referred)
     }
 
     /// The parameters of path item and operation; the operation's replaces the path item's of the
     /// same name and location.
     pub(crate) fn of(
-        &self,
+        &mut self,
         shared: &[Referred<'a>],
         own: &[Referred<'a>],
         template: &PathTemplate,
         body: Option<&mut RequestBody>,
-        warnings: &mut Vec<String>,
     ) -> Vec<Arc<Parameter>> {
         let mut parameters: Vec<Arc<Parameter>> = Vec::with_capacity(shared.len() + own.len());
         let mut indexes: HashMap<(Location, String), usize> = HashMap::default();
@@ -119,13 +112,13 @@ impl<'a> Parameters<'a> {
             if swagger && place().is_some_and(|place| swagger2::is_in_body(&place)) {
                 continue;
             }
-            let read = self.parameter(*node, warnings);
-            match read {
+            match self.parameter(*node) {
                 Ok(parameter)
                     if parameter.location == Location::Header
                         && parameter::is_withheld_header(&parameter.name) =>
                 {
-                    warnings.extend(self.describe_withheld(&parameter.name, body.is_some()));
+                    let withheld = self.describe_withheld(&parameter.name, body.is_some());
+                    self.warnings.extend(withheld);
                 }
                 Ok(mut parameter) => {
                     if said.is_some() && parameter.description != *said {
@@ -139,26 +132,18 @@ impl<'a> Parameters<'a> {
                         None => parameters.push(parameter),
                     }
                 }
-                Err(why) => {
-                    warnings.push(format!("{why}; the tool is served without that parameter"));
-                }
+                Err(why) => self.warn_of_lost(&why),
             }
         }
-        self.place_in_query(&mut parameters, template, warnings);
+        self.place_in_query(&mut parameters, template);
         let variables: HashSet<&str> = template.variables().collect();
         parameters.retain(|parameter| {
-            let stray = parameter.location == Location::Path
-                && !variables.contains(parameter.name.as_str());
-            let is_moved = || {
-                template
-                    .query_variables
-                    .iter()
-                    .any(|(_, name)| *name == parameter.name)
-            };
-            if stray && !is_moved() {
-                warnings.push(format!(
-                    "the path has no `{{{}}}`; that path parameter is left out",
-                    parameter.name
+            let name = parameter.name.as_str();
+            let stray = parameter.location == Location::Path && !variables.contains(name);
+            let mut moved = template.query_variables.iter();
+            if stray && !moved.any(|(_, variable)| variable == name) {
+                self.warnings.push(format!(
+                    "the path has no `{{{name}}}`; that path parameter is left out"
                 ));
             }
             !stray
@@ -166,30 +151,35 @@ impl<'a> Parameters<'a> {
         for variable in template.variables() {
             if !parameters
                 .iter()
-                .any(|parameter| parameter.location == Location::Path && parameter.name == variable)
+                .any(|parameter| parameter.is(Location::Path, variable))
             {
-                warnings.push(describe_undeclared(variable));
-                parameters.push(Arc::new(undeclared(variable)));
+                parameters.push(Arc::new(self.undeclared(variable)));
             }
         }
         claim_keys(&mut parameters, body);
         parameters
     }
-}
 
-impl Parameters<'_> {
+    /// A variable of the path that no parameter declares.
+    fn undeclared(&mut self, variable: &str) -> Parameter {
+        self.warnings.push(format!(
+            "`{{{variable}}}` of the path is not declared; it is served as a required string"
+        ));
+        Parameter {
+            key: argument_names::sanitize_argument_name(variable),
+            name: variable.to_owned(),
+            required: true,
+            ..Parameter::default()
+        }
+    }
+
     /// Makes parameters of the variables in the template's query, independent of where they are
     /// declared, and leaves out those whose value is a constant of the template.
-    fn place_in_query(
-        &self,
-        parameters: &mut Vec<Arc<Parameter>>,
-        template: &PathTemplate,
-        warnings: &mut Vec<String>,
-    ) {
+    fn place_in_query(&mut self, parameters: &mut Vec<Arc<Parameter>>, template: &PathTemplate) {
         parameters.retain(|parameter| {
             let is_fixed = parameter.location == Location::Query && template.fixes(&parameter.name);
             if is_fixed && !self.has_one_value(parameter) {
-                warnings.push(format!(
+                self.warnings.push(format!(
                     "the path sets `{}` in its query; the query parameter of that name is left out",
                     parameter.name
                 ));
@@ -206,13 +196,10 @@ impl Parameters<'_> {
                 parameters.remove(index)
             } else {
                 let of_path = declared(Location::Path).and_then(|index| parameters.get(index));
-                if of_path.is_none() {
-                    warnings.push(describe_undeclared(variable));
-                }
-                Arc::new(of_path.map_or_else(
-                    || moved_to_query(&undeclared(variable)),
-                    |of_path| moved_to_query(of_path),
-                ))
+                Arc::new(moved_to_query(match of_path {
+                    Some(of_path) => Parameter::clone(of_path),
+                    None => self.undeclared(variable),
+                }))
             };
             if placed.name != *key {
                 Arc::make_mut(&mut placed).name.clone_from(key);
@@ -227,7 +214,7 @@ impl Parameters<'_> {
         let schema = parameter.schema.map(|schema| self.document.node(schema));
         let schema = schema.and_then(|schema| self.document.object(schema));
         schema.is_some_and(|schema| {
-            let values = schema.array("enum");
+            let values = schema.get("enum").and_then(Node::array);
             schema.get("const").is_some() || values.is_some_and(|values| values.len() <= 1)
         })
     }
@@ -237,57 +224,26 @@ impl Parameters<'_> {
     /// media types.
     fn describe_withheld(&self, name: &str, has_body: bool) -> Option<String> {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
-        if !parameter::is_ignored_header(name) {
-            Some(format!(
-                "the header parameter `{name}` belongs to the connection, to a coding or to gateways; it is left out"
-            ))
+        let why = if !parameter::is_ignored_header(name) {
+            "belongs to the connection, to a coding or to gateways; it is left out".to_owned()
         } else if is("authorization") && !security::declares_schemes(self.document) {
-            Some(format!(
-                "the header parameter `{name}` is a credential, which no call gives; --header-env {name}=VARIABLE sends it"
-            ))
+            format!("is a credential, which no call gives; --header-env {name}=VARIABLE sends it")
         } else if is("content-type") && !has_body && self.document.version() == Version::V2_0 {
-            Some(format!(
-                "the header parameter `{name}` is left out, because the request has no body"
-            ))
+            "is left out, because the request has no body".to_owned()
         } else {
-            None
-        }
+            return None;
+        };
+        Some(format!("the header parameter `{name}` {why}"))
     }
 }
 
-fn describe_undeclared(variable: &str) -> String {
-    format!("`{{{variable}}}` of the path is not declared; it is served as a required string")
-}
-
 /// A parameter of the path in the query, written as it would be there: a list stays one text.
-fn moved_to_query(parameter: &Parameter) -> Parameter {
-    let mut moved = parameter.clone();
+fn moved_to_query(mut moved: Parameter) -> Parameter {
     moved.location = Location::Query;
     if let Serialization::Style { style, explode, .. } = &mut moved.serialization {
         (*style, *explode) = (Style::Form, false);
     }
     moved
-}
-
-fn undeclared(variable: &str) -> Parameter {
-    Parameter {
-        key: argument_names::sanitize_argument_name(variable),
-        name: variable.to_owned(),
-        location: Location::Path,
-        required: true,
-        description: None,
-        deprecated: false,
-        serialization: Serialization::Style {
-            style: Style::Simple,
-            explode: false,
-            allow_reserved: false,
-        },
-        schema: None,
-        default: None,
-        allow_empty: false,
-        slashes: false,
-        inner_separators: Vec::new(),
-    }
 }
 
 /// Gives a key of its own to each parameter whose name differs from another one's only in
@@ -303,12 +259,11 @@ fn spell_ambiguous_keys(parameters: &mut [Arc<Parameter>]) {
     for parameter in &*parameters {
         *count.entry(parameter.key.clone()).or_default() += 1;
     }
-    let is_ambiguous = |parameter: &&mut Arc<Parameter>| {
-        parameter.key != parameter.name && count.get(&parameter.key).is_some_and(|count| *count > 1)
-    };
-    for parameter in parameters.iter_mut().filter(is_ambiguous) {
-        let key = argument_names::spell_argument_name(&parameter.name);
-        Arc::make_mut(parameter).key = key;
+    for parameter in parameters {
+        if parameter.key != parameter.name && count.get(&parameter.key) > Some(&1) {
+            let key = argument_names::spell_argument_name(&parameter.name);
+            Arc::make_mut(parameter).key = key;
+        }
     }
 }
 
@@ -320,17 +275,14 @@ fn claim_keys(parameters: &mut [Arc<Parameter>], body: Option<&mut RequestBody>)
     if body.is_some() {
         taken.insert(BODY.to_owned());
     }
-    let mut order: BTreeMap<(u8, usize), &mut Arc<Parameter>> = BTreeMap::new();
-    for (index, parameter) in parameters.iter_mut().enumerate() {
-        let rank = match parameter.location {
-            Location::Path => 0,
-            Location::Query | Location::QueryString => 1,
-            Location::Header => 2,
-            Location::Cookie => 3,
-        };
-        order.insert((rank, index), parameter);
-    }
-    for parameter in order.into_values() {
+    let mut order: Vec<&mut Arc<Parameter>> = parameters.iter_mut().collect();
+    order.sort_by_key(|parameter| match parameter.location {
+        Location::Path => 0,
+        Location::Query | Location::QueryString => 1,
+        Location::Header => 2,
+        Location::Cookie => 3,
+    });
+    for parameter in order {
         let key = argument_names::claim(&mut taken, &parameter.key, parameter.location.as_str());
         if key != parameter.key {
             Arc::make_mut(parameter).key = key;

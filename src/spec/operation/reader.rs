@@ -17,6 +17,10 @@ use crate::spec::document::{Document, Version};
 use crate::spec::long_running::LongRunning;
 use crate::spec::node::{Node, Object, Span};
 use crate::spec::pointer;
+use crate::text::is_word_of;
+
+/// The methods of every version of OpenAPI.
+pub(crate) const METHODS: &str = "get put post delete options head patch trace";
 
 /// All operations of a document in its order, and what is wrong with those that are not among them.
 #[must_use]
@@ -37,13 +41,13 @@ pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>)
                 .push(Diagnostic::error("#/paths", "`paths` is not an object")),
         }
     }
-    let replaced = std::mem::take(&mut reader.replaced);
     let mut indexes = 0..;
-    reader.operations.retain(|_| {
+    let mut is_replaced = || {
         indexes
             .next()
-            .is_some_and(|index| !replaced.contains(&index))
-    });
+            .is_some_and(|index| reader.replaced.contains(&index))
+    };
+    reader.operations.retain(|_| !is_replaced());
     reader.report_duplicate_ids();
     (reader.operations, reader.diagnostics)
 }
@@ -71,16 +75,6 @@ struct Shared<'p, 'a> {
     extensions: Vec<(Box<str>, Span)>,
 }
 
-/// A member of a path item that is an operation.
-#[derive(Clone, Copy)]
-struct Entry<'k, 'a> {
-    /// The keys that lead to it from the path item.
-    keys: &'k [&'k str],
-    /// The HTTP method.
-    method: &'k str,
-    node: Node<'a>,
-}
-
 impl<'a> Reader<'a> {
     fn path_item(&mut self, path: &str, item: Node<'a>) {
         if path.starts_with("x-") {
@@ -88,15 +82,18 @@ impl<'a> Reader<'a> {
         }
         let Some(mut item) = item.object() else {
             let pointer = pointer::fragment(["paths", path]);
-            self.diagnostics.push(Diagnostic::error(
-                pointer,
-                "this path item is not an object; its operations are left out",
-            ));
+            let what = "this path item is not an object; its operations are left out";
+            self.diagnostics.push(Diagnostic::error(pointer, what));
             return;
         };
         let mut beside = None;
         if let Some(reference) = item.get("$ref") {
-            match self.referred_path_item(reference) {
+            let target = self.referred(reference);
+            match target.and_then(|target| {
+                target
+                    .object()
+                    .ok_or_else(|| "its `$ref` does not name a path item".to_owned())
+            }) {
                 // Operations beside the reference are kept (OAS leaves that open); those of its
                 // target come after.
                 Ok(target) => beside = Some(std::mem::replace(&mut item, target)),
@@ -109,20 +106,23 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let shared = Self::shared(path, beside.as_ref(), &item);
+        let shared = Shared::of(path, beside.as_ref(), &item);
         for (key, node) in item.iter().chain(beside.iter().flat_map(Object::iter)) {
-            self.member(&shared, key, node);
+            if key == "additionalOperations" && self.document.version() >= Version::V3_2 {
+                for (method, node) in node.object().unwrap_or_default().iter() {
+                    self.operation(&shared, &[key, method], method, node);
+                }
+            } else if is_method(key, self.document.version()) {
+                self.operation(&shared, &[key], &key.to_ascii_uppercase(), node);
+            }
         }
     }
 
-    fn referred_path_item(&self, reference: Node<'a>) -> Result<Object<'a>, String> {
+    /// The target of a reference in place of a path item or an operation.
+    fn referred(&self, reference: Node<'a>) -> Result<Node<'a>, String> {
         let text = reference.string().ok_or("its `$ref` is not a string")?;
-        let target = self
-            .document
-            .resolve(self.document.target(&text, reference)?)?;
-        target
-            .object()
-            .ok_or_else(|| "its `$ref` does not name a path item".to_owned())
+        self.document
+            .resolve(self.document.target(&text, reference)?)
     }
 
     /// OAS: `operationId` is unique among all operations of an API.
@@ -142,74 +142,29 @@ impl<'a> Reader<'a> {
                 first.label(),
                 first.pointer
             );
-            let mut diagnostic = Diagnostic::warning(operation.pointer.as_str(), what);
-            diagnostic.span = operation.span;
-            self.diagnostics.push(diagnostic);
+            self.diagnostics.push(Diagnostic {
+                span: operation.span,
+                ..Diagnostic::warning(operation.pointer.as_str(), what)
+            });
         }
     }
 
-    /// Reads the parts that the operations of a path item share. Members beside a reference
-    /// override those of its target.
-    fn shared<'p>(path: &'p str, beside: Option<&Object<'a>>, item: &Object<'a>) -> Shared<'p, 'a> {
-        let both: Vec<&Object<'a>> = beside.into_iter().chain([item]).collect();
-        let parameters = |object: &&Object<'a>| object.array("parameters").unwrap_or_default();
-        Shared {
-            path,
-            template: PathTemplate::parse(path).map(Arc::new),
-            summary: both.iter().find_map(|object| words(object, "summary")),
-            description: both.iter().find_map(|object| words(object, "description")),
-            parameters: both.iter().rev().flat_map(parameters).collect(),
-            servers: server::servers(both.iter().find_map(|object| object.get("servers"))),
-            extensions: both
-                .iter()
-                .rev()
-                .flat_map(|object| tool_extensions(object.iter()))
-                .collect(),
-        }
-    }
-
-    /// Reads one member of a path item that is an operation, or contains some.
-    fn member(&mut self, shared: &Shared<'_, 'a>, key: &str, node: Node<'a>) {
-        if key == "additionalOperations" && self.document.version() >= Version::V3_2 {
-            for (method, node) in node.object().unwrap_or_default().iter() {
-                let entry = Entry {
-                    keys: &["additionalOperations", method],
-                    method,
-                    node,
-                };
-                self.operation(shared, entry);
-            }
-        } else if is_method(key, self.document.version()) {
-            let entry = Entry {
-                keys: &[key],
-                method: &key.to_ascii_uppercase(),
-                node,
-            };
-            self.operation(shared, entry);
-        }
-    }
-
-    fn operation(&mut self, shared: &Shared<'_, 'a>, entry: Entry<'_, 'a>) {
-        let Entry { keys, method, node } = entry;
-        let pointer = || {
-            pointer::fragment(
-                ["paths", shared.path]
-                    .into_iter()
-                    .chain(keys.iter().copied()),
-            )
+    /// Reads an operation. The keys lead to it from its path item.
+    fn operation(&mut self, shared: &Shared<'_, 'a>, keys: &[&str], method: &str, node: Node<'a>) {
+        let pointer = pointer::fragment(["paths", shared.path].iter().chain(keys).copied());
+        let read = self.read(shared, method, node);
+        let mut warnings = std::mem::take(&mut self.parameters.warnings);
+        let mut report = |diagnostic: Diagnostic| {
+            self.diagnostics.push(diagnostic.at(node.span()));
         };
-        let mut warnings = Vec::new();
-        match self.read(shared, method, node, &mut warnings) {
+        match read {
             Ok(mut operation) => {
-                operation.pointer = pointer();
+                operation.pointer.clone_from(&pointer);
                 operation.span = Some(node.span());
-                let quotes = operation
-                    .body
-                    .as_ref()
-                    .and_then(|body| describe_quotes(self.document, body));
-                self.diagnostics.extend(
-                    quotes.map(|quotes| Diagnostic::note(pointer(), quotes).at(node.span())),
-                );
+                let body = operation.body.as_ref();
+                if let Some(quotes) = body.and_then(|body| describe_quotes(self.document, body)) {
+                    report(Diagnostic::note(&pointer, quotes));
+                }
                 // As in every JSON parser, of two with one key the last one counts.
                 let key = (operation.method.clone(), operation.path.clone());
                 if let Some(earlier) = self.indexes.insert(key, self.operations.len()) {
@@ -222,71 +177,58 @@ impl<'a> Reader<'a> {
                 self.operations.push(Box::new(operation));
             }
             Err(why) => {
-                let what = format!(
-                    "{} {} is left out: {why}",
-                    method.to_ascii_uppercase(),
-                    shared.path
-                );
-                self.diagnostics
-                    .push(Diagnostic::error(pointer(), what).at(node.span()));
+                let method = method.to_ascii_uppercase();
+                let what = format!("{method} {} is left out: {why}", shared.path);
+                report(Diagnostic::error(&pointer, what));
             }
         }
         for warning in warnings {
-            self.diagnostics
-                .push(Diagnostic::warning(pointer(), warning).at(node.span()));
+            report(Diagnostic::warning(&pointer, warning));
         }
     }
 
     fn read(
-        &self,
+        &mut self,
         shared: &Shared<'_, 'a>,
         method: &str,
         node: Node<'a>,
-        warnings: &mut Vec<String>,
     ) -> Result<Operation, String> {
-        let object = self.referred_operation(node)?;
+        // That an operation is a reference is not legal OpenAPI, but common in documents of many
+        // files.
+        let mut object = node.object().ok_or("it is not an object")?;
+        if let Some(reference) = object.get("$ref") {
+            let target = self.referred(reference)?;
+            object = target.object().ok_or("it is not an object")?;
+        }
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| format!("`{method}` is not an HTTP method"))?;
         let template = shared.template.clone()?;
-        let own = object.array("parameters").unwrap_or_default();
-        let (own, shared_parameters) = (
-            self.parameters.resolved(&own, warnings),
-            self.parameters.resolved(&shared.parameters, warnings),
-        );
+        let own = self.parameters.resolved(&object.array("parameters"));
+        let of_path = self.parameters.resolved(&shared.parameters);
         let swagger = self.document.version() == Version::V2_0;
         let (mut body, produces) = if swagger {
-            let all: Vec<Node<'a>> = own
-                .iter()
-                .chain(&shared_parameters)
-                .map(|found| found.0)
-                .collect();
+            let all: Vec<Node<'a>> = own.iter().chain(&of_path).map(|found| found.0).collect();
             let consumes = swagger2::consumed(self.document, &object, &all);
             let produces = swagger2::media_types(self.document, &object, "produces");
-            (
-                swagger2::read_body(self.document, &all, &consumes, &method),
-                produces,
-            )
+            let body = swagger2::read_body(self.document, &all, &consumes, &method);
+            (body, produces)
         } else {
-            (self.body(&object, &method, warnings)?, Vec::new())
+            (self.body(&object, &method)?, Vec::new())
         };
-        warnings.extend(
-            body.as_ref()
-                .and_then(|body| describe_unsendable(self.document, body)),
-        );
-        let parameters =
-            self.parameters
-                .of(&shared_parameters, &own, &template, body.as_mut(), warnings);
+        let unsendable = body
+            .as_ref()
+            .and_then(|body| describe_unsendable(self.document, body));
+        self.parameters.warnings.extend(unsendable);
+        let parameters = self.parameters.of(&of_path, &own, &template, body.as_mut());
         Ok(Operation {
-            id: object
-                .text("operationId")
-                .filter(|id| !id.trim().is_empty()),
+            id: words(&object, "operationId"),
             method,
             path: shared.path.to_owned(),
             template,
             summary: words(&object, "summary").or_else(|| shared.summary.clone()),
             description: words(&object, "description").or_else(|| shared.description.clone()),
-            tags: object.get("tags").map(Node::strings).unwrap_or_default(),
-            deprecated: object.boolean("deprecated").unwrap_or(false),
+            tags: object.strings("tags"),
+            deprecated: object.is_true("deprecated"),
             parameters,
             body,
             servers: match object.get("schemes") {
@@ -299,12 +241,7 @@ impl<'a> Reader<'a> {
             security: object.get("security").map(Node::span),
             responses: object.get("responses").map(Node::span),
             produces,
-            extensions: shared
-                .extensions
-                .iter()
-                .cloned()
-                .chain(tool_extensions(object.iter()))
-                .collect(),
+            extensions: [shared.extensions.clone(), tool_extensions(object.iter())].concat(),
             pointer: String::new(),
             span: None,
             long_running: LongRunning::read(self.document, &object),
@@ -313,38 +250,43 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The operation itself. That it is a reference is not legal OpenAPI, but common in documents
-    /// of many files.
-    fn referred_operation(&self, node: Node<'a>) -> Result<Object<'a>, String> {
-        let object = node.object().ok_or("it is not an object")?;
-        let Some(reference) = object.get("$ref") else {
-            return Ok(object);
-        };
-        let text = reference.string().ok_or("its `$ref` is not a string")?;
-        let target = self.document.target(&text, reference)?;
-        Ok(self
-            .document
-            .resolve(target)?
-            .object()
-            .ok_or("it is not an object")?)
-    }
-
     fn body(
-        &self,
+        &mut self,
         operation: &Object<'a>,
         method: &Method,
-        warnings: &mut Vec<String>,
     ) -> Result<Option<RequestBody>, String> {
         let Some(declared) = operation.get("requestBody") else {
             return Ok(None);
         };
         let body = body::read_request_body(self.document, declared, method)?;
         if body.is_none() {
-            warnings.push(
+            self.parameters.warnings.push(
                 "the request body declares no media type; it is served without a body".into(),
             );
         }
         Ok(body)
+    }
+}
+
+impl<'p, 'a> Shared<'p, 'a> {
+    /// Reads the parts that the operations of a path item share. Members beside a reference
+    /// override those of its target.
+    fn of(path: &'p str, beside: Option<&Object<'a>>, item: &Object<'a>) -> Self {
+        let both: Vec<&Object<'a>> = beside.into_iter().chain([item]).collect();
+        let weakest_first = || both.iter().rev();
+        Self {
+            path,
+            template: PathTemplate::parse(path).map(Arc::new),
+            summary: both.iter().find_map(|object| words(object, "summary")),
+            description: both.iter().find_map(|object| words(object, "description")),
+            parameters: weakest_first()
+                .flat_map(|object| object.array("parameters"))
+                .collect(),
+            servers: server::servers(both.iter().find_map(|object| object.get("servers"))),
+            extensions: weakest_first()
+                .flat_map(|object| tool_extensions(object.iter()))
+                .collect(),
+        }
     }
 }
 
@@ -355,10 +297,7 @@ fn words(object: &Object<'_>, key: &str) -> Option<String> {
 
 /// `TRACE` and any method of 3.2 are operations too; their hints are decided in `annotate`.
 fn is_method(key: &str, version: Version) -> bool {
-    matches!(
-        key,
-        "get" | "put" | "post" | "delete" | "options" | "head" | "patch" | "trace"
-    ) || (key == "query" && version >= Version::V3_2)
+    is_word_of(METHODS, key) || (key == "query" && version >= Version::V3_2)
 }
 
 #[cfg(test)]

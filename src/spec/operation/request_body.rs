@@ -10,6 +10,7 @@ use super::parameter::Style;
 use crate::spec::document::Document;
 use crate::spec::media_type::MediaKind;
 use crate::spec::node::{Node, Object, Span};
+use crate::text::is_word_of;
 
 /// The argument that holds the request body.
 pub(crate) const BODY: &str = "body";
@@ -48,9 +49,10 @@ pub struct Encoding {
 }
 
 /// Location of the schema of a body.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub enum BodySchema {
     /// No schema: any value is accepted.
+    #[default]
     Absent,
     /// A schema in the document.
     At(Span),
@@ -79,7 +81,7 @@ pub struct FormField {
 }
 
 /// One media type of a request body.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct MediaType {
     /// The name as declared, with parameters; `*/*` is read as `application/json`.
     pub name: String,
@@ -100,7 +102,7 @@ pub struct MediaType {
 }
 
 /// A request body.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RequestBody {
     /// True if a call must give a body.
     pub required: bool,
@@ -128,7 +130,6 @@ impl RequestBody {
     }
 
     /// The media type of that name; without a name, the one for such a body.
-    #[must_use]
     pub fn chosen(&self, name: Option<&str>, body: &Value) -> Option<&MediaType> {
         match name.or_else(|| self.for_lists.as_deref().filter(|_| body.is_array())) {
             Some(name) => self
@@ -156,37 +157,35 @@ pub(crate) fn properties<'a>(
     if seen.len() >= MAX_SCHEMAS || !seen.insert(node.span()) {
         return Vec::new();
     }
-    let Some(object) = node.object() else {
-        return Vec::new();
-    };
-    let own = object.object("properties").unwrap_or_default();
+    let object = node.object().unwrap_or_default();
+    let own = object.object("properties");
     let mut found: Vec<_> = own
         .iter()
         .map(|(name, node)| (name.to_owned(), node))
         .collect();
-    for combinator in ["allOf", "anyOf", "oneOf"] {
-        for part in object.array(combinator).unwrap_or_default() {
-            found.extend(properties(document, Some(part), seen));
-        }
+    for part in ["allOf", "anyOf", "oneOf"]
+        .into_iter()
+        .flat_map(|key| object.array(key))
+    {
+        found.extend(properties(document, Some(part), seen));
     }
     found
 }
 
 /// Returns true if a schema is that of a text.
 pub(crate) fn is_text(document: &Document, schema: Node<'_>) -> bool {
-    let schema = document.object(schema);
-    schema.is_some_and(|schema| schema.text("type").as_deref() == Some("string"))
+    document
+        .object(schema)
+        .is_some_and(|schema| schema.is("type", "string"))
 }
 
 /// Returns true if a schema describes bytes, or a list of byte strings (OAS 3.0 `format: binary`,
 /// 3.1 `contentEncoding` and `contentMediaType`).
 pub(crate) fn is_binary(document: &Document, schema: Node<'_>) -> bool {
     let is_bytes = |object: &Object<'_>| {
-        object
-            .text("format")
-            .is_some_and(|format| format == "binary" || format == "byte")
-            || object.get("contentEncoding").is_some()
-            || object.get("contentMediaType").is_some()
+        object.is("format", "binary")
+            || object.is("format", "byte")
+            || object.has_any("contentEncoding contentMediaType")
     };
     holds(document, schema, &is_bytes, 0)
 }
@@ -195,27 +194,15 @@ pub(crate) fn is_binary(document: &Document, schema: Node<'_>) -> bool {
 /// constrain: it has annotations only.
 pub(crate) fn says_nothing(document: &Document, schema: Node<'_>) -> bool {
     let is_annotation = |key: &str| {
-        matches!(
-            key,
-            "title"
-                | "description"
-                | "example"
-                | "examples"
-                | "default"
-                | "deprecated"
-                | "readOnly"
-                | "writeOnly"
-                | "$comment"
-        ) || key.starts_with("x-")
+        const ANNOTATIONS: &str = "title description example examples default deprecated readOnly
+            writeOnly $comment";
+        is_word_of(ANNOTATIONS, key) || key.starts_with("x-")
     };
     let is_bare = |object: &Object<'_>| object.iter().all(|(key, _)| is_annotation(key));
     let Some(object) = document.object(schema) else {
         return false;
     };
-    let items = object
-        .get("items")
-        .filter(|_| object.text("type").as_deref() == Some("array"));
-    match items {
+    match object.get("items").filter(|_| object.is("type", "array")) {
         Some(items) => document.object(items).is_some_and(|items| is_bare(&items)),
         None => is_bare(&object),
     }
@@ -236,16 +223,9 @@ pub(crate) fn is_base64(document: &Document, schema: Node<'_>) -> bool {
 /// if the description mentions base64.
 pub(crate) fn is_base64_body(document: &Document, schema: Node<'_>) -> bool {
     let is_encoded = |object: &Object<'_>| {
-        let says_base64 = || {
-            object
-                .text("description")
-                .is_some_and(|text| text.to_ascii_lowercase().contains("base64"))
-        };
-        match object.text("format").as_deref() {
-            Some("base64") => true,
-            Some("byte") => says_base64(),
-            _ => false,
-        }
+        let text = || object.text("description").unwrap_or_default();
+        object.is("format", "base64")
+            || object.is("format", "byte") && text().to_ascii_lowercase().contains("base64")
     };
     is_base64(document, schema) || holds(document, schema, &is_encoded, 0)
 }
@@ -264,21 +244,14 @@ fn holds(
     if says(&object) {
         return true;
     }
-    if depth >= MAX_DEPTH {
-        return false;
-    }
-    let branches = |key: &str| object.array(key).unwrap_or_default();
+    let inside = |inner: &Node<'_>| holds(document, *inner, says, depth + 1);
     // Of alternatives it must be true of each: what may also be a text is a text.
-    let of_alternatives = ["anyOf", "oneOf"].into_iter().any(|key| {
-        let branches = branches(key);
-        !branches.is_empty()
-            && branches
-                .into_iter()
-                .all(|branch| holds(document, branch, says, depth + 1))
-    });
-    let parts = branches("allOf").into_iter().chain(object.get("items"));
-    of_alternatives
-        || parts
-            .into_iter()
-            .any(|inner| holds(document, inner, says, depth + 1))
+    let of_alternatives = |key| {
+        let branches = object.array(key);
+        !branches.is_empty() && branches.iter().all(inside)
+    };
+    let parts = || object.array("allOf").into_iter().chain(object.get("items"));
+    depth < MAX_DEPTH
+        && (["anyOf", "oneOf"].into_iter().any(of_alternatives)
+            || parts().any(|part| inside(&part)))
 }

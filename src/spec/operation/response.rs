@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::Error as ValueError;
 
-use super::{Operation, swagger2};
+use super::Operation;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::{Node, Object};
 
@@ -32,9 +32,9 @@ pub(crate) struct Media<'a> {
     pub name: String,
     /// The schema.
     pub schema: Option<Node<'a>>,
-    /// The Media Type Object, for its examples; empty in 2.0.
+    /// The Media Type Object, for its `examples`; empty in 2.0.
     pub object: Object<'a>,
-    /// The example of 2.0.
+    /// Its `example`.
     pub example: Option<Node<'a>>,
 }
 
@@ -53,22 +53,16 @@ impl DeclaredStatus {
 /// The names of the headers that an operation declares for any of its responses, as they are
 /// written.
 pub(crate) fn header_names(document: &Document, operation: &Operation) -> Vec<String> {
-    let declared = operation
-        .responses
-        .map(|span| document.node(span))
-        .and_then(Node::object)
-        .unwrap_or_default();
-    let headers = |node: Node<'_>| -> Vec<String> {
-        let response = document.object(node);
-        let headers = response
-            .and_then(|response| response.object("headers"))
-            .unwrap_or_default();
+    let headers = |(_, node): (&str, _)| -> Vec<String> {
+        let response = document.object(node).unwrap_or_default();
+        let headers = response.object("headers");
         headers.iter().map(|(name, _)| name.to_owned()).collect()
     };
-    declared
+    document
+        .object_at(operation.responses)
         .iter()
         .filter(|(status, _)| !status.starts_with("x-"))
-        .flat_map(|(_, node)| headers(node))
+        .flat_map(headers)
         .collect()
 }
 
@@ -90,7 +84,7 @@ pub(crate) fn description_of(
     operation: &Operation,
     status: http::StatusCode,
 ) -> Option<String> {
-    let declared = document.node(operation.responses?).object()?;
+    let declared = document.object_at(operation.responses);
     let class = status.as_u16() / 100;
     let keys = [
         status.as_str().to_owned(),
@@ -108,12 +102,11 @@ pub(crate) fn successes<'a>(
     document: &'a Document,
     operation: &Operation,
 ) -> Vec<ResponseObject<'a>> {
-    let declared = operation
-        .responses
-        .map(|span| document.node(span))
-        .and_then(Node::object)
-        .unwrap_or_default();
+    let declared = document.object_at(operation.responses);
     let read = |(status, node): (&str, Node<'a>)| {
+        if status.starts_with("x-") {
+            return None;
+        }
         let status = read_status(status).filter(DeclaredStatus::is_success)?;
         let object = document.object(node)?;
         let media = if document.version() == Version::V2_0 {
@@ -123,15 +116,10 @@ pub(crate) fn successes<'a>(
         };
         Some(ResponseObject { status, media })
     };
-    let declared = declared
-        .iter()
-        .filter(|(status, _)| !status.starts_with("x-"));
-    let mut found: Vec<ResponseObject<'a>> = declared.filter_map(read).collect();
-    if found
-        .iter()
-        .any(|response| response.status != DeclaredStatus::Default)
-    {
-        found.retain(|response| response.status != DeclaredStatus::Default);
+    let mut found: Vec<ResponseObject<'a>> = declared.iter().filter_map(read).collect();
+    let has_status = |response: &ResponseObject<'_>| response.status != DeclaredStatus::Default;
+    if found.iter().any(has_status) {
+        found.retain(has_status);
     }
     found.sort_by(|a, b| a.status.cmp(&b.status));
     found
@@ -148,13 +136,10 @@ pub(crate) fn reply_properties(document: &Document, operation: &Operation) -> Ve
         .find_map(|media| media.schema);
     let mut names = Vec::new();
     for _ in 0..MAX_LEVELS {
-        let Some(object) = schema
-            .and_then(|schema| document.resolve(schema).ok())
-            .and_then(Node::object)
-        else {
+        let Some(object) = schema.and_then(|schema| document.object(schema)) else {
             break;
         };
-        let properties = object.object("properties").unwrap_or_default();
+        let properties = object.object("properties");
         names.extend(properties.iter().map(|(name, _)| name.to_owned()));
         schema = object.get("items");
     }
@@ -180,35 +165,34 @@ fn read_status(key: &str) -> Option<DeclaredStatus> {
 }
 
 fn media<'a>(document: &'a Document, response: &Object<'a>) -> Vec<Media<'a>> {
-    let content = response.object("content").unwrap_or_default();
     let read = |(name, node): (&str, Node<'a>)| {
-        let object = document
-            .resolve(node)
-            .unwrap_or(node)
-            .object()
-            .unwrap_or_default();
+        let object = document.open(node);
         Media {
             name: name.to_owned(),
             schema: object.get("schema"),
-            example: None,
+            example: object.get("example"),
             object,
         }
     };
-    content.iter().map(read).collect()
+    response.object("content").iter().map(read).collect()
 }
 
+/// The one schema of a response of 2.0, for all that the operation produces, and its examples by
+/// media type.
 fn swagger_media<'a>(produces: &[String], response: &Object<'a>) -> Vec<Media<'a>> {
-    let (schema, examples) = swagger2::response_content(response);
+    let (schema, examples) = (response.get("schema"), response.object("examples"));
     if schema.is_none() && examples.is_empty() {
         return Vec::new();
     }
-    let names = swagger2::produced(produces).into_iter();
-    names
-        .map(|name| Media {
-            schema,
-            object: Object::default(),
-            example: examples.get(&name),
-            name,
-        })
-        .collect()
+    let names = match produces {
+        [] => &["application/json".to_owned()],
+        names => names,
+    };
+    let media = |name: &String| Media {
+        schema,
+        object: Object::default(),
+        example: examples.get(name),
+        name: name.clone(),
+    };
+    names.iter().map(media).collect()
 }

@@ -132,7 +132,7 @@ enum FieldStep {
 }
 
 /// Position of a value of a reply in the patterns: for each pattern, the number of completed steps.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct FieldPosition<'p> {
     behind: Vec<(&'p FieldPattern, usize)>,
 }
@@ -140,12 +140,9 @@ pub(crate) struct FieldPosition<'p> {
 impl ResponseRule {
     /// Takes what a later rule sets.
     pub fn take(&mut self, later: Self) {
-        fn over<T>(weak: &mut Vec<T>, strong: Vec<T>) {
-            if !strong.is_empty() {
-                *weak = strong;
-            }
+        if !later.fields.is_empty() {
+            self.fields = later.fields;
         }
-        over(&mut self.fields, later.fields);
         // What one rule keeps back, no other rule gives.
         self.drop.extend(later.drop);
         self.masks.extend(later.masks);
@@ -156,7 +153,6 @@ impl ResponseRule {
     }
 
     /// The names of what it masks, each once; empty if there are none.
-    #[must_use]
     pub fn mask_names(&self) -> String {
         let mut names: Vec<&str> = self.masks.iter().map(|mask| &*mask.name).collect();
         names.sort_unstable();
@@ -181,7 +177,6 @@ impl ResponseRule {
     }
 
     /// Returns true if the rule removes members of replies, so errors must not show them.
-    #[must_use]
     pub fn withholds(&self) -> bool {
         !self.fields.is_empty() || !self.drop.is_empty() || self.jq.is_some()
     }
@@ -190,16 +185,16 @@ impl ResponseRule {
 impl FieldPattern {
     /// Reads a pattern. One without a leading `/` is a member of the reply. `None` if it names
     /// nothing.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let pointer = text.strip_prefix('/').unwrap_or(text);
         let step = |step: &str| match step {
-            "**" => FieldStep::AnyDepth,
-            name => FieldStep::Name(unescaped_token(name)),
+            "" => None,
+            "**" => Some(FieldStep::AnyDepth),
+            name => Some(FieldStep::Name(unescaped_token(name))),
         };
-        let steps: Vec<FieldStep> = pointer.split('/').map(step).collect();
-        let is_empty = |step: &FieldStep| matches!(step, FieldStep::Name(name) if name.is_empty());
-        if steps.iter().any(is_empty) || !matches!(steps.last(), Some(FieldStep::Name(_))) {
+        let steps = pointer.split('/').map(step);
+        let steps = steps.collect::<Option<Vec<FieldStep>>>()?;
+        if steps.last() == Some(&FieldStep::AnyDepth) {
             return None;
         }
         Some(Self {
@@ -218,7 +213,6 @@ impl FieldPattern {
     }
 
     /// The pattern as it was written.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -227,7 +221,7 @@ impl FieldPattern {
 impl<'p> FieldPosition<'p> {
     /// Makes the position of the root of a reply.
     pub(crate) fn root(patterns: &'p [FieldPattern]) -> Self {
-        let mut position = Self { behind: Vec::new() };
+        let mut position = Self::default();
         patterns.iter().for_each(|pattern| position.add(pattern, 0));
         position
     }
@@ -235,7 +229,7 @@ impl<'p> FieldPosition<'p> {
     /// Returns the position of the member of that name, or the item of that index, and true if a
     /// pattern names it.
     pub(crate) fn step(&self, name: &str) -> (Self, bool) {
-        let mut next = Self { behind: Vec::new() };
+        let mut next = Self::default();
         let mut is_named = false;
         for (pattern, behind) in &self.behind {
             match pattern.steps.get(*behind) {
@@ -254,19 +248,16 @@ impl<'p> FieldPosition<'p> {
     /// unchanged.
     pub(crate) fn item(&self, index: usize) -> (Self, bool) {
         let index = index.to_string();
-        let mut next = Self { behind: Vec::new() };
+        let mut next = Self::default();
         let mut is_named = false;
-        for (pattern, behind) in &self.behind {
-            let one = Self {
-                behind: vec![(pattern, *behind)],
-            };
+        for at in &self.behind {
+            let one = Self { behind: vec![*at] };
             let (stepped, names_it) = one.step(&index);
             is_named |= names_it;
             let goes_on = if stepped.is_over() { one } else { stepped };
-            goes_on
-                .behind
-                .into_iter()
-                .for_each(|(pattern, behind)| next.add_once(pattern, behind));
+            for (pattern, behind) in goes_on.behind {
+                next.add_once(pattern, behind);
+            }
         }
         (next, is_named)
     }

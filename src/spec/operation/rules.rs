@@ -245,15 +245,14 @@ impl WaitRule {
 impl WaitSettings {
     /// The operations that they name.
     pub(crate) fn named_reads(&self) -> impl Iterator<Item = &NamedRead> {
-        let status = match &self.status {
-            Some(StatusPlace::Operation(named)) => Some(named),
+        let status = self.status.iter().filter_map(|place| match place {
+            StatusPlace::Operation(named) => Some(named),
             _ => None,
-        };
-        let result = match &self.result {
-            Some(ResultPlace::Operation(named)) => Some(named),
+        });
+        status.chain(self.result.iter().filter_map(|place| match place {
+            ResultPlace::Operation(named) => Some(named),
             _ => None,
-        };
-        status.into_iter().chain(result)
+        }))
     }
 }
 
@@ -270,26 +269,25 @@ pub(crate) enum PropertyStep {
 #[derive(Clone)]
 pub(crate) struct RuledProperty {
     /// The rule.
-    pub(crate) rule: ArgumentRule,
+    pub rule: ArgumentRule,
     /// The steps that lead to it, by the names in the input schema; never empty, and the last is to
     /// a member.
-    pub(crate) path: Vec<PropertyStep>,
+    pub path: Vec<PropertyStep>,
     /// The schema of its value, which may refer to definitions of the input schema.
-    pub(crate) schema: Value,
+    pub schema: Value,
 }
 
 /// Demand of an operation on the token of its caller.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct AccessDemand {
     /// Scopes of which one is needed; if there are none, none is.
-    pub(crate) scopes: Vec<String>,
+    pub scopes: Vec<String>,
     /// Claims by name or JSON Pointer, each with the values of which one is needed.
-    pub(crate) claims: Vec<(String, Vec<Value>)>,
+    pub claims: Vec<(String, Vec<Value>)>,
 }
 
 impl ArgumentRule {
     /// A rule that sets nothing yet.
-    #[must_use]
     pub fn new(target: ArgumentTarget) -> Self {
         Self {
             target,
@@ -318,39 +316,43 @@ impl ArgumentRule {
         self.lenient = later.lenient.or(self.lenient);
     }
 
+    /// A sentence that says why the rule cannot be applied to an operation, by method and path.
+    pub(crate) fn refusal(&self, operation: &str, why: &str) -> String {
+        format!("{}: `{}` of {operation} {why}", self.origin(), self.target)
+    }
+
+    /// The name of the last rule that says so.
+    pub(crate) fn origin(&self) -> &str {
+        self.origins.last().map_or("", |(origin, _)| origin)
+    }
+
     /// Returns true if calls cannot give the argument.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.value.is_some() || self.hide == Some(true)
     }
 
     /// Returns the source of the value that is sent in every call, if the argument is closed: the
     /// value, or else the default.
-    #[must_use]
     pub fn closed_source(&self) -> Option<ValueSource> {
-        let literal = || self.default.clone().map(ValueSource::Literal);
         self.value
             .clone()
-            .or_else(literal)
+            .or_else(|| self.default.clone().map(ValueSource::Literal))
             .filter(|_| self.is_closed())
     }
 }
 
 impl ValueSource {
     /// Returns true if only the API may read the value.
-    #[must_use]
     pub fn is_secret(&self) -> bool {
         !matches!(self, Self::Literal(_))
     }
 
     /// Returns true if the value comes from the calling client.
-    #[must_use]
     pub fn is_of_client(&self) -> bool {
         matches!(self, Self::Forward(_) | Self::Claim(_))
     }
 
     /// Describes the source of the value for the operator, never the value.
-    #[must_use]
     pub fn describe(&self) -> String {
         match self {
             Self::Literal(_) => "from the configuration".to_owned(),

@@ -38,30 +38,25 @@ pub(crate) fn declares_schemes(document: &Document) -> bool {
 /// for operations that require it.
 pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Diagnostic>) {
     let swagger = document.version() == Version::V2_0;
-    let (read_scheme, place): (fn(&Object<'_>) -> _, &[&str]) = if swagger {
+    let (read_scheme, place): (fn(&Object<'_>) -> _, &[_]) = if swagger {
         (swagger2::read_security_scheme, &["securityDefinitions"])
     } else {
         (read_security_scheme, &["components", "securitySchemes"])
     };
+    let read = |node| {
+        let object = document.resolve(node)?.object();
+        read_scheme(&object.ok_or("it is not an object")?)
+    };
     let (mut schemes, mut diagnostics) = (BTreeMap::new(), Vec::new());
     for (name, node) in declared_schemes(document).iter() {
-        let read = document
-            .resolve(node)
-            .and_then(|node| {
-                node.object()
-                    .ok_or_else(|| "it is not an object".to_owned())
-            })
-            .and_then(|object| read_scheme(&object));
-        match read {
+        match read(node) {
             Ok(scheme) => {
                 schemes.insert(name.to_owned(), scheme);
             }
             Err(why) => {
                 let place = pointer::fragment(place.iter().copied().chain([name]));
-                diagnostics.push(Diagnostic::warning(
-                    place,
-                    format!("the security scheme `{name}` cannot be used: {why}"),
-                ));
+                let what = format!("the security scheme `{name}` cannot be used: {why}");
+                diagnostics.push(Diagnostic::warning(place, what));
             }
         }
     }
@@ -72,37 +67,30 @@ pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>,
 const MAX_ALTERNATIVES: usize = 32;
 
 /// Reads the alternatives of a `security` member, each of them a set of schemes. An empty list
-/// requires nothing, and an empty set makes the others optional. `None` if there is no such member.
+/// requires nothing, and an empty set makes the others optional.
 ///
 /// # Errors
 /// Why it cannot be read.
-fn requirements(node: Option<Node<'_>>) -> Option<Result<Vec<SecurityRequirement>, String>> {
-    let node = node.filter(|node| node.text().trim_end() != "null")?;
-    let Some(items) = node.array() else {
-        return Some(Err("`security` is not a list".into()));
-    };
+fn requirements(node: Node<'_>) -> Result<Vec<SecurityRequirement>, String> {
+    let items = node.array().ok_or("`security` is not a list")?;
     let requirement = |item: &Node<'_>| -> Option<SecurityRequirement> {
         let object = item.object()?;
+        let schemes = object.iter();
         Some(
-            object
-                .iter()
+            schemes
                 .map(|(name, scopes)| (name.to_owned(), scopes.strings()))
                 .collect(),
         )
     };
-    let read: Option<Vec<SecurityRequirement>> = items
-        .iter()
-        .take(MAX_ALTERNATIVES + 1)
-        .map(requirement)
-        .collect();
-    if read.as_ref().is_some_and(|read| {
-        read.len() > MAX_ALTERNATIVES || read.iter().any(|set| set.len() > MAX_ALTERNATIVES)
-    }) {
-        return Some(Err(format!(
+    let read = items.iter().take(MAX_ALTERNATIVES + 1).map(requirement);
+    let read: Option<Vec<SecurityRequirement>> = read.collect();
+    let read = read.ok_or("an entry of `security` is not an object")?;
+    if read.len() > MAX_ALTERNATIVES || read.iter().any(|set| set.len() > MAX_ALTERNATIVES) {
+        return Err(format!(
             "`security` has more than {MAX_ALTERNATIVES} alternatives, or one of more than {MAX_ALTERNATIVES} schemes"
-        )));
+        ));
     }
-    Some(read.ok_or_else(|| "an entry of `security` is not an object".into()))
+    Ok(read)
 }
 
 /// Security requirements of the operations of a document. Requirements with the same text are read
@@ -161,8 +149,9 @@ fn describe_requirement(
     schemes: &BTreeMap<String, SecurityScheme>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rc<[SecurityRequirement]>> {
-    let mut warn = |text: String| diagnostics.push(Diagnostic::warning(pointer.to_owned(), text));
-    match requirements(node)? {
+    let node = node.filter(|node| node.text().trim_end() != "null")?;
+    let mut warn = |text: String| diagnostics.push(Diagnostic::warning(pointer, text));
+    match requirements(node) {
         Ok(read) => {
             let mut unknown: Vec<&String> = read.iter().flatten().map(|(name, _)| name).collect();
             unknown.retain(|name| !schemes.contains_key(*name));
@@ -186,7 +175,7 @@ fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme, String> {
     match kind.as_str() {
         "apiKey" => read_api_key(object),
         "http" => read_http_scheme(&object.text("scheme").unwrap_or_default()),
-        "oauth2" => Ok(read_flows(&object.object("flows").unwrap_or_default())),
+        "oauth2" => Ok(read_flows(&object.object("flows"))),
         "openIdConnect" => Ok(SecurityScheme::OpenIdConnect),
         "mutualTLS" => Ok(SecurityScheme::MutualTls),
         other => Err(format!(
@@ -203,21 +192,21 @@ fn read_flows(flows: &Object<'_>) -> SecurityScheme {
         ("deviceAuthorization", OAuthFlow::Consent),
         ("implicit", OAuthFlow::Implicit),
     ];
-    let declared = |name: &str| flows.object(name);
-    let flow = known.iter().find(|(name, _)| declared(name).is_some());
+    let is_declared = |name: &str| flows.get(name).and_then(Node::object).is_some();
+    let flow = known.iter().find(|(name, _)| is_declared(name));
+    let (code, device) = (
+        flows.object("authorizationCode"),
+        flows.object("deviceAuthorization"),
+    );
     SecurityScheme::OAuth2 {
         flow: flow.map_or(OAuthFlow::ClientCredentials, |(_, flow)| *flow),
         token_url: known
             .iter()
-            .find_map(|(name, _)| declared(name)?.text("tokenUrl")),
+            .find_map(|(name, _)| flows.object(name).text("tokenUrl")),
         consent: ConsentUrls {
-            authorization: declared("authorizationCode")
-                .and_then(|flow| flow.text("authorizationUrl")),
-            device_authorization: declared("deviceAuthorization")
-                .and_then(|flow| flow.text("deviceAuthorizationUrl")),
-            token: ["authorizationCode", "deviceAuthorization"]
-                .iter()
-                .find_map(|name| declared(name)?.text("tokenUrl")),
+            authorization: code.text("authorizationUrl"),
+            device_authorization: device.text("deviceAuthorizationUrl"),
+            token: code.text("tokenUrl").or_else(|| device.text("tokenUrl")),
         },
     }
 }
@@ -287,9 +276,9 @@ mod tests {
 
     #[test]
     fn requirements_are_alternatives_of_sets() {
-        let read = |text: &'static str| requirements(Some(Node::new(text)));
+        let read = |text: &'static str| requirements(Node::new(text));
         let names = |text| -> Vec<Vec<String>> {
-            let read = read(text).unwrap().unwrap();
+            let read = read(text).unwrap();
             read.into_iter()
                 .map(|set| set.into_iter().map(|(name, _)| name).collect())
                 .collect()
@@ -299,10 +288,11 @@ mod tests {
             [vec!["a", "b"], vec![], vec!["c"]]
         );
         assert!(names("[]").is_empty());
-        assert_eq!(read("null"), None);
-        assert!(read(r#"{"a":[]}"#).unwrap().is_err() && read(r#"["a"]"#).unwrap().is_err());
+        let null = Some(Node::new("null"));
+        assert!(describe_requirement(null, "#", &BTreeMap::new(), &mut Vec::new()).is_none());
+        assert!(read(r#"{"a":[]}"#).is_err() && read(r#"["a"]"#).is_err());
         let many = |count: usize| format!("[{}]", vec![r#"{"a":[]}"#; count].join(","));
-        let read = |text: &str| requirements(Some(Node::new(text))).unwrap().is_ok();
+        let read = |text: &str| requirements(Node::new(text)).is_ok();
         assert!(read(&many(32)) && !read(&many(33)) && !read(&many(100_000)));
     }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use thiserror::Error;
 use url::Url;
 
-use super::server_template::{ServerTemplate, UnsetVariable};
+use super::server_template::{ServerError, ServerTemplate};
 use super::swagger2;
 use crate::spec::document::{Document, Version};
 use crate::spec::node::Node;
@@ -28,47 +27,6 @@ pub enum Pick {
     Url(String),
 }
 
-/// Reason for which there is no base URL.
-#[derive(Debug, Clone, Error, PartialEq, Eq)]
-pub enum ServerError {
-    /// The document has no server.
-    #[error("the document names no usable server; add --base-url https://…")]
-    None,
-    /// A relative URL in a document that came from no URL.
-    #[error(
-        "the server `{0}` is relative and the document came from no URL; add --base-url https://…"
-    )]
-    Relative(String),
-    /// The operator asks for a server that is not there.
-    #[error("the document has no server {asked}; it has {known}")]
-    NoSuch {
-        /// The choice, as a phrase.
-        asked: String,
-        /// The servers that it has, as a phrase.
-        known: String,
-    },
-    /// A variable of the server's URL has no value, or one that is not allowed.
-    #[error(
-        "the server `{url}` needs a value for `{{{variable}}}`{allowed}; add --server-var {variable}=VALUE, or --base-url https://…"
-    )]
-    Variable {
-        /// The template.
-        url: String,
-        /// The variable's name.
-        variable: String,
-        /// The values of `enum`, as a phrase.
-        allowed: String,
-    },
-    /// A URL that no request can be sent to.
-    #[error("`{url}` is not a usable base URL: {reason}")]
-    Unusable {
-        /// The URL, without its user information.
-        url: String,
-        /// Reason.
-        reason: String,
-    },
-}
-
 /// The base URL of the document's own servers: the one that the operator chose, else the first.
 ///
 /// # Errors
@@ -78,29 +36,27 @@ pub(crate) fn root_url(
     document_url: Option<&Url>,
     choice: &Choice,
 ) -> Result<Url, ServerError> {
-    let picked = match &choice.pick {
+    let (picked, asked) = match &choice.pick {
         None => return resolve_base_url(servers, document_url, choice),
-        Some(Pick::Number(number)) => servers.get(number.saturating_sub(1)),
-        Some(Pick::Url(url)) => servers
-            .iter()
-            .find(|server| server.url.is_some() && server.shown() == url),
+        Some(Pick::Number(number)) => {
+            let picked = servers.get(number.saturating_sub(1));
+            (picked, format!("number {number}"))
+        }
+        Some(Pick::Url(url)) => {
+            let mut named = servers.iter();
+            let picked = named.find(|server| server.url.is_some() && server.shown() == url);
+            (picked, format!("`{url}`"))
+        }
     };
     let Some(picked) = picked else {
-        let asked = match &choice.pick {
-            Some(Pick::Url(url)) => format!("`{url}`"),
-            Some(Pick::Number(number)) => format!("number {number}"),
-            None => String::new(),
+        let known = servers.iter().map(|server| format!("`{}`", server.shown()));
+        let known = match known.collect::<Vec<_>>() {
+            none if none.is_empty() => "none".into(),
+            known => known.join(", "),
         };
-        let known: Vec<String> = servers
-            .iter()
-            .map(|server| format!("`{}`", server.shown()))
-            .collect();
-        let known = if known.is_empty() {
-            "none".into()
-        } else {
-            known.join(", ")
-        };
-        return Err(ServerError::NoSuch { asked, known });
+        return Err(ServerError::new(format!(
+            "the document has no server {asked}; it has {known}"
+        )));
     };
     resolve_base_url(std::slice::from_ref(picked), document_url, choice)
 }
@@ -116,43 +72,49 @@ pub(crate) fn resolve_base_url(
     document_url: Option<&Url>,
     choice: &Choice,
 ) -> Result<Url, ServerError> {
-    let is_http = |server: &&ServerTemplate| !has_other_scheme(server, choice);
-    let Some(server) = servers.iter().find(is_http).or(servers.first()) else {
-        return own_location(document_url).and_then(usable);
+    let text = match servers
+        .iter()
+        .find(|server| !has_other_scheme(server, choice))
+        .or(servers.first())
+    {
+        None => String::new(),
+        Some(server) if server.url.is_none() => return Err(no_server()),
+        Some(server) => server.expand(&choice.variables)?,
     };
-    if server.url.is_none() {
-        return Err(ServerError::None);
-    }
-    let text = server
-        .expand(&choice.variables)
-        .map_err(|UnsetVariable { name, allowed }| ServerError::Variable {
-            url: server.shown().to_owned(),
-            variable: name,
-            allowed,
-        })?;
     if text.trim().is_empty() {
         return own_location(document_url).and_then(usable);
     }
-    match Url::parse(&text) {
-        Ok(url) => usable(url),
-        Err(url::ParseError::RelativeUrlWithoutBase) => {
-            let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
-            let base = own.ok_or_else(|| ServerError::Relative(text.clone()))?;
-            base.join(&text)
-                .map_err(|error| unusable(&text, error))
-                .and_then(usable)
+    let parsed = match (
+        Url::parse(&text),
+        document_url.filter(|url| is_of_http(url)),
+    ) {
+        (Err(url::ParseError::RelativeUrlWithoutBase), Some(own)) => own.join(&text),
+        (Err(url::ParseError::RelativeUrlWithoutBase), None) => {
+            return Err(ServerError::new(format!(
+                "the server `{text}` is relative and the document came from no URL; add --base-url https://…"
+            )));
         }
-        Err(error) => Err(unusable(&text, error)),
-    }
+        (parsed, _) => parsed,
+    };
+    parsed
+        .map_err(|error| unusable(&text, error))
+        .and_then(usable)
+}
+
+fn no_server() -> ServerError {
+    ServerError::new("the document names no usable server; add --base-url https://…".into())
+}
+
+fn is_of_http(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https")
 }
 
 /// The origin that the document came from. OAS: a server that is not named is `/`, relative to the
 /// document (RFC 3986 section 5.2); an empty reference means the same here, because the document
 /// itself is not what requests go to.
 fn own_location(document_url: Option<&Url>) -> Result<Url, ServerError> {
-    let own = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
-    own.and_then(|url| url.join("/").ok())
-        .ok_or(ServerError::None)
+    let own = document_url.filter(|url| is_of_http(url));
+    own.and_then(|url| url.join("/").ok()).ok_or_else(no_server)
 }
 
 /// Returns true if the server is reached by another protocol than HTTP (`wss:`), in which case the
@@ -162,7 +124,7 @@ fn has_other_scheme(server: &ServerTemplate, choice: &Choice) -> bool {
         .expand(&choice.variables)
         .ok()
         .and_then(|text| Url::parse(&text).ok());
-    url.is_some_and(|url| !matches!(url.scheme(), "http" | "https"))
+    url.is_some_and(|url| !is_of_http(&url))
 }
 
 /// Reads a `servers` array. An entry without a URL is kept, so that it is reported instead of
@@ -189,7 +151,7 @@ pub(crate) fn usable(mut url: Url) -> Result<Url, ServerError> {
     // Never let a password into a message.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    let reason = if !matches!(url.scheme(), "http" | "https") {
+    let reason = if !is_of_http(&url) {
         "its scheme is not http or https"
     } else if url.host_str().is_none_or(str::is_empty) {
         "it names no host"
@@ -202,19 +164,13 @@ pub(crate) fn usable(mut url: Url) -> Result<Url, ServerError> {
     };
     url.set_query(None);
     url.set_fragment(None);
-    Err(ServerError::Unusable {
-        url: url.to_string(),
-        reason: reason.into(),
-    })
+    Err(ServerError::unusable(url.as_str(), reason))
 }
 
 fn unusable(text: &str, error: url::ParseError) -> ServerError {
     // What does not parse may still hold a password before an `@`.
     let shown = text.rsplit_once('@').map_or(text, |(_, host)| host);
-    ServerError::Unusable {
-        url: shown.to_owned(),
-        reason: error.to_string(),
-    }
+    ServerError::unusable(shown, &error.to_string())
 }
 
 #[cfg(test)]

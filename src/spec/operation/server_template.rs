@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use thiserror::Error;
+
 use crate::spec::node::Node;
 
 /// A server, as the document writes it.
@@ -23,12 +25,39 @@ pub struct ServerVariable {
     pub allowed: Vec<String>,
 }
 
-/// A variable without a value, or with one that is not allowed.
-pub(crate) struct UnsetVariable {
-    /// Its name.
-    pub name: String,
-    /// The values of `enum`, as a phrase.
-    pub allowed: String,
+/// Reason for which there is no base URL, with what to do about it.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[error("{text}")]
+pub struct ServerError {
+    text: String,
+    /// True if a variable of the server's URL has no value, or one that is not allowed.
+    pub(crate) is_of_variable: bool,
+}
+
+impl ServerError {
+    pub(super) fn new(text: String) -> Self {
+        let is_of_variable = false;
+        Self {
+            text,
+            is_of_variable,
+        }
+    }
+
+    /// A variable of `url` without a value that is allowed; `allowed` is a clause.
+    fn of_variable(url: &str, variable: &str, allowed: &str) -> Self {
+        let text = format!(
+            "the server `{url}` needs a value for `{{{variable}}}`{allowed}; add --server-var {variable}=VALUE, or --base-url https://…"
+        );
+        let is_of_variable = true;
+        Self {
+            text,
+            is_of_variable,
+        }
+    }
+
+    pub(super) fn unusable(url: &str, reason: &str) -> Self {
+        Self::new(format!("`{url}` is not a usable base URL: {reason}"))
+    }
 }
 
 impl ServerTemplate {
@@ -43,10 +72,9 @@ impl ServerTemplate {
     /// Reads a Server Object. Other scalars in it are read as text (`default: 8443`).
     pub(crate) fn read(node: Node<'_>) -> Self {
         let object = node.object().unwrap_or_default();
-        let variables = object.object("variables").unwrap_or_default();
         let variable = |(name, node): (&str, Node<'_>)| {
             let object = node.object().unwrap_or_default();
-            let allowed = object.array("enum").unwrap_or_default().into_iter();
+            let allowed = object.array("enum").into_iter();
             let variable = ServerVariable {
                 default: object.text("default"),
                 allowed: allowed
@@ -57,7 +85,7 @@ impl ServerTemplate {
         };
         Self {
             url: object.text("url"),
-            variables: variables.iter().map(variable).collect(),
+            variables: object.object("variables").iter().map(variable).collect(),
         }
     }
 
@@ -70,7 +98,7 @@ impl ServerTemplate {
     ///
     /// # Errors
     /// The first variable without a value that is allowed.
-    pub(crate) fn expand(&self, given: &BTreeMap<String, String>) -> Result<String, UnsetVariable> {
+    pub(crate) fn expand(&self, given: &BTreeMap<String, String>) -> Result<String, ServerError> {
         let mut text = String::new();
         let mut rest = self.shown();
         while let Some((before, tail)) = rest.split_once('{') {
@@ -89,28 +117,21 @@ impl ServerTemplate {
         &'v self,
         name: &str,
         given: &'v BTreeMap<String, String>,
-    ) -> Result<&'v str, UnsetVariable> {
-        let unset = |allowed: String| UnsetVariable {
-            name: name.to_owned(),
-            allowed,
-        };
+    ) -> Result<&'v str, ServerError> {
         let given = given.get(name);
         // OpenAPI requires that the document declares it, and the operator's value is enough
         // without that.
         let variable = self.variables.get(name);
         let value = given.or(variable.and_then(|variable| variable.default.as_ref()));
-        let Some(variable) = variable.filter(|variable| !variable.allowed.is_empty()) else {
-            return value
-                .map(String::as_str)
-                .ok_or_else(|| unset(String::new()));
-        };
-        if let Some(value) = value.filter(|value| variable.allowed.contains(value)) {
+        let allowed = variable.map_or(&[][..], |variable| &variable.allowed);
+        if let Some(value) = value.filter(|value| allowed.is_empty() || allowed.contains(value)) {
             return Ok(value);
         }
-        let one_of = variable.allowed.join(", ");
-        Err(unset(match given {
-            None => format!(" (one of {one_of})"),
-            Some(value) => format!(" (one of {one_of}, not `{value}`)"),
-        }))
+        let allowed = match (allowed.join(", "), given) {
+            (one_of, _) if one_of.is_empty() => String::new(),
+            (one_of, None) => format!(" (one of {one_of})"),
+            (one_of, Some(value)) => format!(" (one of {one_of}, not `{value}`)"),
+        };
+        Err(ServerError::of_variable(self.shown(), name, &allowed))
     }
 }

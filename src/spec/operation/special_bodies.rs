@@ -12,7 +12,7 @@ use super::request_body::{
 };
 use crate::spec::document::Document;
 use crate::spec::media_type::{MediaKind, essence};
-use crate::spec::node::Node;
+use crate::spec::node::{Node, Object};
 
 /// Puts the media types of a PATCH body in the order of preference, and reads a JSON Patch as the
 /// list that it is:
@@ -24,28 +24,14 @@ use crate::spec::node::Node;
 ///   says that it is a list.
 pub(crate) fn arrange_patch_types(document: &Document, media_types: &mut [MediaType]) {
     for media_type in media_types.iter_mut() {
-        let is_text = || {
-            schema_types(document, &media_type.schema)
-                .iter()
-                .any(|kind| kind == "string")
-        };
-        if is_yaml_patch(media_type) && !is_text() {
+        if is_yaml_patch(media_type) && !names_type(document, &media_type.schema, "string") {
             media_type.kind = MediaKind::Json;
         }
     }
-    media_types.sort_by_key(|media_type| {
-        (
-            media_type.kind,
-            is_json_patch(media_type),
-            is_yaml_patch(media_type),
-        )
-    });
+    media_types.sort_by_key(|one| (one.kind, is_json_patch(one), is_yaml_patch(one)));
     let only = media_types.len() == 1;
-    for media_type in media_types
-        .iter_mut()
-        .filter(|media_type| is_json_patch(media_type))
-    {
-        if !may_describe_list(document, &media_type.schema) {
+    for media_type in media_types {
+        if is_json_patch(media_type) && !may_describe_list(document, &media_type.schema) {
             // Some servers take an object under the name of JSON Patch, and no other type.
             let declared = match media_type.schema {
                 BodySchema::At(span) if only => Some(span),
@@ -65,10 +51,7 @@ pub(crate) fn type_for_lists(
     let patch = alternatives
         .iter()
         .find(|media_type| is_json_patch(media_type))?;
-    let takes_lists = is_json_patch(default)
-        || schema_types(document, &default.schema)
-            .iter()
-            .any(|kind| kind == "array");
+    let takes_lists = is_json_patch(default) || names_type(document, &default.schema, "array");
     (!takes_lists).then(|| patch.name.clone())
 }
 
@@ -95,26 +78,22 @@ fn may_describe_list(document: &Document, schema: &BodySchema) -> bool {
     let Some(object) = document.object(document.node(span)) else {
         return true;
     };
-    let keys = ["items", "prefixItems", "allOf", "anyOf", "oneOf"];
-    keys.iter().any(|key| object.get(key).is_some())
-        || schema_types(document, schema)
-            .iter()
-            .any(|kind| kind == "array")
+    object.has_any("items prefixItems allOf anyOf oneOf") || names_type(document, schema, "array")
+}
+
+/// Returns true if the schema names that type.
+fn names_type(document: &Document, schema: &BodySchema, wanted: &str) -> bool {
+    let kinds = schema_types(document, schema);
+    kinds.iter().any(|kind| kind == wanted)
 }
 
 /// Returns the types that the schema of a body names itself; none if it names none.
-pub(crate) fn schema_types(document: &Document, schema: &BodySchema) -> Vec<String> {
+fn schema_types(document: &Document, schema: &BodySchema) -> Vec<String> {
     let BodySchema::At(span) = schema else {
         return Vec::new();
     };
     let object = document.object(document.node(*span));
-    let Some(kind) = object.and_then(|object| object.get("type")) else {
-        return Vec::new();
-    };
-    match kind.string() {
-        Some(one) => vec![one.into_owned()],
-        None => Node::strings(kind),
-    }
+    object.unwrap_or_default().types()
 }
 
 /// Reads what the properties of a multipart body do not say. A form has named parts (RFC 7578
@@ -136,11 +115,11 @@ pub(crate) fn read_multipart_files(document: &Document, media_type: &mut MediaTy
     };
     let node = document.node(span);
     let declared = properties(document, Some(node), &mut HashSet::default());
-    let schema = document.object(node);
-    let others = schema.and_then(|schema| schema.get("additionalProperties"));
-    if others.is_some_and(|others| is_binary(document, others)) {
+    let schema = document.object(node).unwrap_or_default();
+    let others = schema.get("additionalProperties");
+    if let Some(others) = others.filter(|others| is_binary(document, *others)) {
         media_type.other_parts.binary = true;
-        media_type.other_parts.base64 = others.is_some_and(|others| is_base64(document, others));
+        media_type.other_parts.base64 = is_base64(document, others);
         for (name, _) in &declared {
             media_type.encoding.entry(name.clone()).or_default();
         }
@@ -151,12 +130,10 @@ pub(crate) fn read_multipart_files(document: &Document, media_type: &mut MediaTy
 /// Describes a body that no call can send: a form is written from an object, and other multipart
 /// bodies from an object or a list.
 pub(crate) fn describe_unsendable(document: &Document, body: &RequestBody) -> Option<String> {
+    let takes = |media_type: &MediaType, kind| takes_type(document, media_type, kind);
     let is_unsendable = |media_type: &&MediaType| match media_type.kind {
-        MediaKind::Form => !takes_type(document, media_type, "object"),
-        MediaKind::Multipart => {
-            !takes_type(document, media_type, "object")
-                && !takes_type(document, media_type, "array")
-        }
+        MediaKind::Form => !takes(media_type, "object"),
+        MediaKind::Multipart => !takes(media_type, "object") && !takes(media_type, "array"),
         _ => false,
     };
     let media_type = body.media_types().find(is_unsendable)?;
@@ -169,8 +146,8 @@ pub(crate) fn describe_unsendable(document: &Document, body: &RequestBody) -> Op
 
 /// Returns true if the schema of the body takes that type; one that names no type takes all.
 fn takes_type(document: &Document, media_type: &MediaType, wanted: &str) -> bool {
-    let kinds = schema_types(document, &media_type.schema);
-    kinds.is_empty() || kinds.iter().any(|kind| kind == wanted)
+    let schema = &media_type.schema;
+    schema_types(document, schema).is_empty() || names_type(document, schema, wanted)
 }
 
 /// Marks fields that may be files. If no property holds bytes, a plain string whose name or
@@ -185,28 +162,21 @@ fn mark_file_fields(
         return;
     }
     for (name, schema) in declared {
-        let Some(schema) = document.object(*schema) else {
-            continue;
-        };
-        let asserts = ["enum", "const", "pattern", "format"]
-            .iter()
-            .any(|key| schema.get(key).is_some());
-        let is_plain_text = schema.text("type").as_deref() == Some("string") && !asserts;
-        if is_plain_text
-            && speaks_of_file(
-                name,
-                schema.text("description").as_deref().unwrap_or_default(),
-            )
+        let schema = document.object(*schema).unwrap_or_default();
+        if !schema.has_any("enum const pattern format")
+            && schema.is("type", "string")
+            && speaks_of_file(name, &schema)
         {
             encodings.entry(name.clone()).or_default().may_be_file = true;
         }
     }
 }
 
-fn speaks_of_file(name: &str, description: &str) -> bool {
+fn speaks_of_file(name: &str, schema: &Object<'_>) -> bool {
     let name = name.to_ascii_lowercase();
-    let is_named = ["file", "attachment", "upload", "image", "photo"]
+    let description = schema.text("description").unwrap_or_default();
+    ["file", "attachment", "upload", "image", "photo"]
         .iter()
-        .any(|word| name.ends_with(word));
-    is_named || description.to_ascii_lowercase().contains("file to upload")
+        .any(|word| name.ends_with(word))
+        || description.to_ascii_lowercase().contains("file to upload")
 }

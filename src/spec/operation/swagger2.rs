@@ -24,6 +24,12 @@ pub(crate) fn media_types(document: &Document, operation: &Object<'_>, key: &str
     declared.map(Node::strings).unwrap_or_default()
 }
 
+/// The `in` of a parameter.
+fn place(node: Node<'_>) -> String {
+    let place = node.member("in").and_then(Node::scalar);
+    place.unwrap_or_default().into_owned()
+}
+
 /// The media types that an operation takes: those of its own `consumes`, else those that its header
 /// parameter `Content-Type` lists, else those of the document. A `consumes` of mere bytes says less
 /// than that parameter. Only OpenAPI 3 ignores a parameter of that name.
@@ -32,34 +38,31 @@ pub(crate) fn consumed(
     operation: &Object<'_>,
     parameters: &[Node<'_>],
 ) -> Vec<String> {
-    let header = parameters
+    let is_header = |object: &Object<'_>| {
+        [("in", "header"), ("name", "content-type")]
+            .iter()
+            .all(|(key, value)| {
+                let text = object.text(key);
+                text.is_some_and(|text| text.eq_ignore_ascii_case(value))
+            })
+    };
+    let mut objects = parameters.iter().filter_map(|node| node.object());
+    let mut listed = Vec::new();
+    let own = operation.strings("consumes");
+    if own
         .iter()
-        .filter_map(|node| node.object())
-        .find(|object| {
-            let is = |key: &str, value: &str| {
-                object
-                    .text(key)
-                    .is_some_and(|text| text.eq_ignore_ascii_case(value))
-            };
-            is("in", "header") && is("name", "content-type")
-        });
-    let own = operation.get("consumes").map(Node::strings);
-    let says_less = own.is_none_or(|own| {
-        own.iter()
-            .all(|name| essence(name) == "application/octet-stream")
-    });
-    let listed = header.filter(|_| says_less).map(|object| {
-        let values = object.get("enum").map(Node::strings).unwrap_or_default();
-        let default = object
-            .text("default")
-            .filter(|default| !values.contains(default));
-        let all = values.into_iter().chain(default);
-        all.filter(|value| value.contains('/'))
-            .collect::<Vec<String>>()
-    });
+        .all(|name| essence(name) == "application/octet-stream")
+        && let Some(header) = objects.find(is_header)
+    {
+        listed = header.strings("enum");
+        let default = header.text("default");
+        listed.extend(default.filter(|default| !listed.contains(default)));
+        listed.retain(|value| value.contains('/'));
+    }
+    if listed.is_empty() {
+        return media_types(document, operation, "consumes");
+    }
     listed
-        .filter(|listed| !listed.is_empty())
-        .unwrap_or_else(|| media_types(document, operation, "consumes"))
 }
 
 /// Reads a Parameter Object that is not a part of the body, already resolved.
@@ -102,17 +105,15 @@ fn collection_style(format: Option<&str>, location: Location) -> (Style, bool) {
 fn inner_separators(list: &Object<'_>) -> Vec<char> {
     const MAX_DEPTH: usize = 16;
     let mut separators = Vec::new();
-    let mut items = list.object("items");
-    while let Some(inner) = items.filter(|inner| {
-        separators.len() < MAX_DEPTH && inner.text("type").as_deref() == Some("array")
-    }) {
+    let mut inner = list.object("items");
+    while separators.len() < MAX_DEPTH && inner.is("type", "array") {
         separators.push(match inner.text("collectionFormat").as_deref() {
             Some("ssv") => ' ',
             Some("tsv") => '\t',
             Some("pipes") => '|',
             _ => ',',
         });
-        items = inner.object("items");
+        inner = inner.object("items");
     }
     separators
 }
@@ -124,17 +125,12 @@ pub(crate) fn read_body(
     consumes: &[String],
     method: &Method,
 ) -> Option<RequestBody> {
-    let place = |node: &Node<'_>| node.object().and_then(|object| object.text("in"));
-    let body = parameters
-        .iter()
-        .find(|node| place(node).as_deref() == Some("body"));
-    if let Some(object) = body.and_then(|node| node.object()) {
+    let nodes = || parameters.iter().copied();
+    if let Some(body) = nodes().find(|node| place(*node) == "body") {
+        let object = body.object().unwrap_or_default();
         return payload_body(document, &object, consumes, method);
     }
-    let fields = parameters
-        .iter()
-        .filter(|node| place(node).as_deref() == Some("formData"));
-    form_body(fields.copied(), consumes)
+    form_body(nodes().filter(|node| place(*node) == "formData"), consumes)
 }
 
 /// The body that the parameter `in: body` describes.
@@ -144,26 +140,21 @@ fn payload_body(
     consumes: &[String],
     method: &Method,
 ) -> Option<RequestBody> {
-    let schema = object.get("schema").map(Node::span);
+    let schema = object.get("schema");
     let media_type = |name: &str| {
-        let is_bytes = || {
-            object
-                .get("schema")
-                .is_some_and(|schema| is_binary(document, schema))
+        let is_bytes = || schema.is_some_and(|schema| is_binary(document, schema));
+        let (name, kind) = match MediaKind::of(name) {
+            MediaKind::Json if name.contains('*') && is_bytes() => (name, MediaKind::Binary),
+            MediaKind::Json if name.contains('*') => ("application/json", MediaKind::Json),
+            kind => (name, kind),
         };
-        let kind = match MediaKind::of(name) {
-            MediaKind::Json if name.contains('*') && is_bytes() => MediaKind::Binary,
-            kind => kind,
-        };
-        let anything = kind == MediaKind::Json && name.contains('*');
         MediaType {
-            name: if anything { "application/json" } else { name }.to_owned(),
+            name: name.to_owned(),
             kind,
-            schema: schema.map_or(BodySchema::Absent, BodySchema::At),
-            base64: false,
-            encoding: BTreeMap::new(),
-            other_parts: Encoding::default(),
-            positions: Default::default(),
+            schema: schema
+                .map(Node::span)
+                .map_or(BodySchema::Absent, BodySchema::At),
+            ..MediaType::default()
         }
     };
     let mut media_types: Vec<MediaType> = consumes.iter().map(|name| media_type(name)).collect();
@@ -172,7 +163,7 @@ fn payload_body(
     }
     let body = arrange_body(document, media_types, method)?;
     Some(RequestBody {
-        required: object.boolean("required").unwrap_or(false),
+        required: object.is_true("required"),
         description: object.text("description"),
         own_name: object.text("name"),
         ..body
@@ -188,9 +179,7 @@ fn form_body<'a>(
     let mut fields = Vec::new();
     let mut encoding = BTreeMap::new();
     for node in parameters {
-        let Some(object) = node.object() else {
-            continue;
-        };
+        let object = node.object().unwrap_or_default();
         let Some(name) = object.text("name") else {
             continue;
         };
@@ -200,9 +189,7 @@ fn form_body<'a>(
         }
         let (style, explode) =
             collection_style(object.text("collectionFormat").as_deref(), Location::Query);
-        let is_file = |object: &Object<'_>| object.text("type").as_deref() == Some("file");
-        let binary =
-            is_file(&object) || object.object("items").is_some_and(|items| is_file(&items));
+        let binary = object.is("type", "file") || object.object("items").is("type", "file");
         encoding.insert(
             name.clone(),
             Encoding {
@@ -215,45 +202,32 @@ fn form_body<'a>(
         );
         fields.push(FormField {
             name,
-            required: object.boolean("required").unwrap_or(false),
+            required: object.is_true("required"),
             schema: node.span(),
-            allow_empty: object.boolean("allowEmptyValue") == Some(true),
+            allow_empty: object.is_true("allowEmptyValue"),
         });
     }
     if fields.is_empty() {
         return None;
     }
-    let files = encoding.values().any(|encoding| encoding.binary);
-    let multipart = files
-        || (consumes
-            .iter()
-            .any(|name| MediaKind::of(name) == MediaKind::Multipart)
-            && !consumes
-                .iter()
-                .any(|name| MediaKind::of(name) == MediaKind::Form));
-    let name = if multipart {
+    let takes = |kind| consumes.iter().any(|name| MediaKind::of(name) == kind);
+    let name = if encoding.values().any(|encoding| encoding.binary)
+        || (takes(MediaKind::Multipart) && !takes(MediaKind::Form))
+    {
         "multipart/form-data"
     } else {
         "application/x-www-form-urlencoded"
     };
-    let required = fields.iter().any(|field| field.required);
-    let media_type = MediaType {
-        name: name.into(),
-        kind: MediaKind::of(name),
-        schema: BodySchema::Fields(fields),
-        base64: false,
-        encoding,
-        other_parts: Encoding::default(),
-        positions: Default::default(),
-    };
     Some(RequestBody {
-        required,
-        description: None,
-        media_type,
-        for_lists: None,
-        alternatives: Vec::new(),
-        choice: String::new(),
-        own_name: None,
+        required: fields.iter().any(|field| field.required),
+        media_type: MediaType {
+            name: name.into(),
+            kind: MediaKind::of(name),
+            schema: BodySchema::Fields(fields),
+            encoding,
+            ..MediaType::default()
+        },
+        ..RequestBody::default()
     })
 }
 
@@ -269,30 +243,25 @@ pub(crate) fn operation_servers(document: &Document, schemes: Node<'_>) -> Vec<S
 
 /// The server of the document, made from `schemes`, `host` and `basePath`.
 pub(crate) fn server(document: &Document) -> ServerTemplate {
-    server_of_schemes(
-        document,
-        &document
-            .member("schemes")
-            .map(Node::strings)
-            .unwrap_or_default(),
-    )
+    let schemes = document.member("schemes").map(Node::strings);
+    server_of_schemes(document, &schemes.unwrap_or_default())
 }
 
 /// The one server under the first usable of `schemes`.
 fn server_of_schemes(document: &Document, schemes: &[String]) -> ServerTemplate {
-    let text = |name: &str| {
+    let text = |name| {
         document
             .member(name)
             .and_then(Node::string)
-            .map(std::borrow::Cow::into_owned)
+            .unwrap_or_default()
     };
     // Both are read as what people mean by them: the specification wants the host without a scheme,
     // and the path with a slash.
-    let mut path = text("basePath").unwrap_or_default().trim().to_owned();
+    let mut path = text("basePath").trim().to_owned();
     if !path.is_empty() && !path.starts_with('/') {
         path.insert(0, '/');
     }
-    let host = text("host").unwrap_or_default();
+    let host = text("host");
     let (written, host) = match host.trim().split_once("://") {
         Some((scheme, host)) => (Some(scheme.to_ascii_lowercase()), host),
         None => (None, host.trim().trim_start_matches('/')),
@@ -302,24 +271,17 @@ fn server_of_schemes(document: &Document, schemes: &[String]) -> ServerTemplate 
         // The host is then that of the document's URL.
         if path.is_empty() { "/".into() } else { path }
     } else {
-        let own = document
-            .url
-            .as_ref()
-            .map(|url| url.scheme().to_owned())
-            .filter(|scheme| schemes.is_empty() || schemes.contains(scheme));
-        let scheme = ["https", "http"]
-            .into_iter()
-            .find(|known| schemes.iter().any(|scheme| scheme == known))
-            .map(str::to_owned);
+        let has = |known: &str| schemes.iter().any(|scheme| scheme == known);
+        let own = document.url.as_ref().map(url::Url::scheme);
         let scheme = if schemes.is_empty() {
-            written.or(own)
+            written.as_deref().or(own)
         } else {
-            own.or(scheme).or(written)
+            let secure_first = ["https", "http"].into_iter().find(|known| has(known));
+            own.filter(|own| has(own))
+                .or(secure_first)
+                .or(written.as_deref())
         };
-        format!(
-            "{}://{host}{path}",
-            scheme.unwrap_or_else(|| "https".into())
-        )
+        format!("{}://{host}{path}", scheme.unwrap_or("https"))
     };
     ServerTemplate::fixed(url)
 }
@@ -333,41 +295,26 @@ pub(crate) fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme
     match kind.as_str() {
         "apiKey" => read_api_key(object),
         "basic" => Ok(SecurityScheme::Http("basic".into())),
-        "oauth2" => Ok(SecurityScheme::OAuth2 {
-            flow: match object.text("flow").as_deref() {
+        "oauth2" => {
+            let flow = match object.text("flow").as_deref() {
                 Some("password") => OAuthFlow::Password,
                 Some("accessCode") => OAuthFlow::Consent,
                 Some("implicit") => OAuthFlow::Implicit,
                 _ => OAuthFlow::ClientCredentials,
-            },
-            token_url: object.text("tokenUrl"),
-            consent: match object.text("flow").as_deref() {
-                Some("accessCode") => ConsentUrls {
-                    authorization: object.text("authorizationUrl"),
-                    device_authorization: None,
-                    token: object.text("tokenUrl"),
-                },
-                _ => ConsentUrls::default(),
-            },
-        }),
+            };
+            let mut consent = ConsentUrls::default();
+            if flow == OAuthFlow::Consent {
+                consent.authorization = object.text("authorizationUrl");
+                consent.token = object.text("tokenUrl");
+            }
+            Ok(SecurityScheme::OAuth2 {
+                flow,
+                token_url: object.text("tokenUrl"),
+                consent,
+            })
+        }
         other => Err(format!(
             "its type `{other}` is not one of apiKey, basic and oauth2"
         )),
-    }
-}
-
-/// The one schema of a response, for all that the operation produces, and its examples by media
-/// type.
-pub(crate) fn response_content<'a>(response: &Object<'a>) -> (Option<Node<'a>>, Object<'a>) {
-    let examples = response.object("examples").unwrap_or_default();
-    (response.get("schema"), examples)
-}
-
-/// The media types of a response: those that the operation `produces`, else JSON.
-pub(crate) fn produced(produces: &[String]) -> Vec<String> {
-    if produces.is_empty() {
-        vec!["application/json".into()]
-    } else {
-        produces.to_vec()
     }
 }

@@ -39,22 +39,17 @@ impl PathTemplate {
         }
         let path = outside_braces(path, '#').0;
         let (path, query) = outside_braces(path, '?');
-        let segments: Vec<Vec<TemplatePart>> =
-            split_segments(path.strip_prefix('/').unwrap_or(path))
-                .into_iter()
-                .map(parse_segment)
-                .collect::<Result<_, _>>()?;
+        let segments = split_segments(path.strip_prefix('/').unwrap_or(path));
+        let segments = segments.map(parse_segment).collect::<Result<_, _>>()?;
         let (mut query_variables, mut constants) = (Vec::new(), Vec::new());
-        for pair in query
-            .unwrap_or_default()
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-        {
-            match query_variable(pair)? {
-                Some(variable) => query_variables.push(variable),
+        let pairs = query.unwrap_or_default().split('&');
+        for pair in pairs.filter(|pair| !pair.is_empty()) {
+            if pair.contains(['{', '}']) {
+                query_variables.push(query_variable(pair)?);
+            } else {
                 // `=` is the structure that the author wrote; everything else is encoded as it
                 // should be.
-                None => constants.push(encode_literal(pair, "=+,/?:@!$()*;")),
+                constants.push(encode_literal(pair, "=+,/?:@!$()*;"));
             }
         }
         Ok(Self {
@@ -114,25 +109,18 @@ pub(crate) fn has_dot_segment(text: &str) -> bool {
     true
 }
 
-/// The key and the name of a pair `key={name}`; `None` for a constant.
-fn query_variable(pair: &str) -> Result<Option<(String, String)>, String> {
-    if !pair.contains(['{', '}']) {
-        return Ok(None);
-    }
+/// The key and the name of a pair `key={name}`.
+fn query_variable(pair: &str) -> Result<(String, String), String> {
+    let is_name = |text: &str| !text.is_empty() && !text.contains(['{', '}']);
     let variable = pair.split_once('=').and_then(|(key, value)| {
         let name = value.strip_prefix('{')?.strip_suffix('}')?.trim();
-        let is_variable = !key.is_empty()
-            && !name.is_empty()
-            && !key.contains(['{', '}'])
-            && !name.contains(['{', '}']);
-        is_variable.then(|| (decoded(key), name.to_owned()))
+        (is_name(key) && is_name(name)).then(|| (decoded(key), name.to_owned()))
     });
-    let wrong = || {
+    variable.ok_or_else(|| {
         format!(
             "`{pair}` in the query of the path is neither a constant nor of the form `key={{name}}`"
         )
-    };
-    variable.map(Some).ok_or_else(wrong)
+    })
 }
 
 fn decoded(key: &str) -> String {
@@ -143,22 +131,16 @@ fn decoded(key: &str) -> String {
 /// are there already.
 fn encode_literal(text: &str, keep: &str) -> String {
     let bytes = text.as_bytes();
-    if bytes
-        .iter()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(byte))
-    {
+    let is_unreserved = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    if bytes.iter().all(is_unreserved) {
         return text.to_owned();
     }
     let mut encoded = String::with_capacity(text.len());
     for (index, byte) in bytes.iter().enumerate() {
-        let triplet = *byte == b'%'
-            && bytes
-                .get(index + 1..index + 3)
-                .is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit));
-        if byte.is_ascii_alphanumeric()
-            || b"-._~".contains(byte)
+        let digits = bytes.get(index + 1..index + 3).filter(|_| *byte == b'%');
+        if is_unreserved(byte)
             || keep.as_bytes().contains(byte)
-            || triplet
+            || digits.is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit))
         {
             encoded.push(char::from(*byte));
         } else {
@@ -174,34 +156,30 @@ fn outside_braces(text: &str, separator: char) -> (&str, Option<&str>) {
         return (text, None);
     }
     let mut depth = 0_usize;
-    for (index, character) in text.char_indices() {
+    let mut is_outside = |character| {
         match character {
             '{' => depth += 1,
             '}' => depth = depth.saturating_sub(1),
-            other if other == separator && depth == 0 => {
-                let (before, after) = text.split_at(index);
-                return (before, after.strip_prefix(separator));
-            }
             _ => {}
         }
-    }
-    (text, None)
+        character == separator && depth == 0
+    };
+    let parts = text.split_once(&mut is_outside);
+    parts.map_or((text, None), |(before, after)| (before, Some(after)))
 }
 
 /// Splits at slashes outside of braces.
-fn split_segments(mut path: &str) -> Vec<&str> {
-    let mut segments = Vec::new();
-    loop {
-        let (segment, rest) = outside_braces(path, '/');
-        segments.push(segment);
-        match rest {
-            Some(rest) => path = rest,
-            None => return segments,
-        }
-    }
+fn split_segments(path: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(path);
+    std::iter::from_fn(move || {
+        let (segment, after) = outside_braces(rest?, '/');
+        rest = after;
+        Some(segment)
+    })
 }
 
 fn parse_segment(segment: &str) -> Result<Vec<TemplatePart>, String> {
+    let wrong = |why: &str| format!("the path segment `{segment}` {why}");
     // Nearly every segment is one text or one variable, and a large API has thousands.
     let mut parts = Vec::with_capacity(1);
     let mut rest = segment;
@@ -210,21 +188,16 @@ fn parse_segment(segment: &str) -> Result<Vec<TemplatePart>, String> {
         let (literal, variable) = match rest.split_once('{') {
             None => (rest, None),
             Some((literal, tail)) => {
-                let (name, after) = tail.split_once('}').ok_or_else(|| {
-                    format!("the path segment `{segment}` has a brace that is never closed")
-                })?;
-                (literal, Some((name, after)))
+                let variable = tail.split_once('}');
+                variable.ok_or_else(|| wrong("has a brace that is never closed"))?;
+                (literal, variable)
             }
         };
         if literal.contains('}') {
-            return Err(format!(
-                "the path segment `{segment}` has a closing brace without an opening one"
-            ));
+            return Err(wrong("has a closing brace without an opening one"));
         }
-        if literal.contains('\\') || literal.chars().any(char::is_control) {
-            return Err(format!(
-                "the path segment `{segment}` holds a backslash or a control character"
-            ));
+        if literal.contains('\\') || literal.contains(char::is_control) {
+            return Err(wrong("holds a backslash or a control character"));
         }
         literals.push_str(literal);
         if !literal.is_empty() {
@@ -233,33 +206,25 @@ fn parse_segment(segment: &str) -> Result<Vec<TemplatePart>, String> {
                 "!$&'()*+,;=:@",
             )));
         }
-        match variable {
-            None => break,
-            Some((name, after)) => {
-                // RFC 6570 operators (`{/name}`, `{?name}`, `{name*}`) are not OpenAPI; the name
-                // inside is meant.
-                let name = name
-                    .trim()
-                    .trim_start_matches(['+', '#', '.', '/', ';', '?', '&'])
-                    .trim_end_matches('*');
-                if name.is_empty() || name.contains(['{', '}']) {
-                    return Err(format!(
-                        "the path segment `{segment}` has a variable without a name"
-                    ));
-                }
-                parts.push(TemplatePart::Variable(name.to_owned()));
-                rest = after;
-            }
+        let Some((name, after)) = variable else { break };
+        // RFC 6570 operators (`{/name}`, `{?name}`, `{name*}`) are not OpenAPI; the name inside is
+        // meant.
+        let name = name
+            .trim()
+            .trim_start_matches(['+', '#', '.', '/', ';', '?', '&'])
+            .trim_end_matches('*');
+        if name.is_empty() || name.contains(['{', '}']) {
+            return Err(wrong("has a variable without a name"));
         }
+        parts.push(TemplatePart::Variable(name.to_owned()));
+        rest = after;
     }
     // A segment with variables is judged when it is filled in.
     let is_literal = parts
         .iter()
         .all(|part| matches!(part, TemplatePart::Literal(_)));
     if is_literal && has_dot_segment(&literals) {
-        return Err(format!(
-            "the path segment `{segment}` would climb out of the API's base path"
-        ));
+        return Err(wrong("would climb out of the API's base path"));
     }
     Ok(parts)
 }

@@ -1,10 +1,10 @@
 //! The size of a schema, and cutting one that is too long: into one that accepts more, never less.
 
 use foldhash::HashSet;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::keywords::{
-    copy_member, each_mut, has_keyword, holds_schemas, keyword, keyword_mut, reference, references,
+    copy_member, description, each_mut, holds_schemas, keyword_mut, reference, references,
     remove_keyword,
 };
 use crate::json::JsonObject;
@@ -42,11 +42,8 @@ pub(crate) fn pruned_copy(value: &Value, depth: usize) -> Value {
 
 /// The schema that accepts anything, in place of one that had to go; its description stays.
 pub(crate) fn left_out(schema: &JsonObject) -> Value {
-    let said = keyword(schema, "description")
-        .and_then(Value::as_str)
-        .map(|text| format!("{} ", text::truncate(text, 200)))
-        .unwrap_or_default();
-    json!({ "description": format!("{said}{LEFT_OUT}") })
+    let said = description(schema).map(|text| text::truncate(text, 200) + " ");
+    json!({ "description": said.unwrap_or_default() + LEFT_OUT })
 }
 
 /// Reduces each schema inside of `value` if they are too long together. Level 0 removes examples,
@@ -56,18 +53,11 @@ pub(crate) fn thin(value: &mut Value, level: usize) {
     let Value::Object(object) = value else { return };
     each_mut(object, |inner| {
         if let Value::Object(inner) = inner {
-            match level {
-                0 => {
-                    inner
-                        .retain(|key, _| !matches!(key.as_str(), "examples" | "title" | "default"));
-                }
-                _ => inner.retain(|key, _| {
-                    matches!(
-                        key.as_str(),
-                        "type" | "description" | "properties" | "items" | "$ref"
-                    )
-                }),
-            }
+            inner.retain(|key, _| match key.as_str() {
+                "examples" | "title" | "default" => false,
+                "type" | "description" | "properties" | "items" | "$ref" => true,
+                _ => level == 0,
+            });
             let max_bytes = [96, 24].get(level);
             match (max_bytes, keyword_mut(inner, "description")) {
                 (Some(max_bytes), Some(Value::String(said))) => {
@@ -84,53 +74,37 @@ pub(crate) fn thin(value: &mut Value, level: usize) {
 
 /// Definitions that nothing refers to any more.
 pub(crate) fn drop_unused(root: &mut Value) {
-    let has_definitions = |root: &Value| {
-        root.as_object()
-            .is_some_and(|root| has_keyword(root, "$defs"))
-    };
-    while has_definitions(root) {
+    while root.get("$defs").is_some() {
         let mut used = Vec::new();
         references(root, &mut used);
         let used: HashSet<String> = used.into_iter().collect();
-        let Some(Value::Object(defs)) = root.get_mut("$defs") else {
+        let Value::Object(members) = root else { return };
+        let Some(Value::Object(defs)) = keyword_mut(members, "$defs") else {
             return;
         };
         let before = defs.len();
         defs.retain(|name, _| used.contains(name));
-        if defs.len() == before {
-            break;
+        if defs.is_empty() {
+            members.remove("$defs");
+        } else if defs.len() == before {
+            return;
         }
-    }
-    if let Value::Object(root) = root
-        && keyword(root, "$defs")
-            .and_then(Value::as_object)
-            .is_some_and(Map::is_empty)
-    {
-        root.remove("$defs");
     }
 }
 
 /// Returns the size of an object as compact JSON in bytes, without escapes in strings.
 pub(crate) fn object_size(object: &JsonObject) -> usize {
-    (object
+    let members = object
         .iter()
-        .map(|(key, value)| key.len() + 4 + json_size(value))
-        .sum::<usize>()
-        + 1)
-    .max(2)
+        .map(|(key, value)| key.len() + 4 + json_size(value));
+    (members.sum::<usize>() + 1).max(2)
 }
 
 /// Returns the size of a value as compact JSON in bytes, without escapes in strings.
 pub(crate) fn json_size(value: &Value) -> usize {
     match value {
-        Value::Null => 4,
-        Value::Bool(value) => {
-            if *value {
-                4
-            } else {
-                5
-            }
-        }
+        Value::Null | Value::Bool(true) => 4,
+        Value::Bool(false) => 5,
         Value::Number(number) => number.as_str().len(),
         Value::String(text) => text.len() + 2,
         Value::Array(items) => {

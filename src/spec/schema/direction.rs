@@ -22,7 +22,7 @@ pub(crate) enum Direction {
 
 impl Direction {
     /// The mark of what belongs to the other direction.
-    pub(crate) fn other_mark(self) -> &'static str {
+    fn other_mark(self) -> &'static str {
         match self {
             Self::Input => "readOnly",
             Self::Output => "writeOnly",
@@ -53,14 +53,18 @@ impl<'d> Marks<'d> {
         let Some(object) = schema.as_object() else {
             return false;
         };
-        if let Some(marked) = keyword(object, self.mark) {
-            return marked == &Value::Bool(true);
+        match keyword(object, self.mark) {
+            Some(marked) => marked == &Value::Bool(true),
+            // 3.0 cannot write the mark beside `$ref`, so authors put it into the component.
+            None => self
+                .target(object, from)
+                .is_some_and(|target| self.is_component_marked(target)),
         }
-        // 3.0 cannot write the mark beside `$ref`, so authors put it into the component.
-        let reference = keyword(object, "$ref").and_then(Value::as_str);
-        let target =
-            reference.and_then(|reference| self.document.target_from(reference, from).ok());
-        target.is_some_and(|target| self.is_component_marked(target))
+    }
+
+    fn target(&self, schema: &JsonObject, from: Span) -> Option<Node<'d>> {
+        let reference = keyword(schema, "$ref")?.as_str()?;
+        self.document.target_from(reference, from).ok()
     }
 
     fn is_component_marked(&self, component: Node<'_>) -> bool {
@@ -68,9 +72,7 @@ impl<'d> Marks<'d> {
         *known.entry(component.span()).or_insert_with(|| {
             // Searching the text is cheaper than opening the object.
             component.text().contains(self.mark)
-                && component
-                    .object()
-                    .is_some_and(|object| object.boolean(self.mark) == Some(true))
+                && component.object().unwrap_or_default().is_true(self.mark)
         })
     }
 }
@@ -85,28 +87,19 @@ pub(crate) fn read_only_names(
 ) -> HashSet<String> {
     const MAX_COMPONENTS: usize = 64;
     let mut names = HashSet::default();
-    if let Some(properties) = keyword(object, "properties").and_then(Value::as_object) {
-        let marked = properties
-            .iter()
-            .filter(|(_, schema)| marks.is_marked(schema, from));
-        names.extend(marked.map(|(name, _)| name.clone()));
-    }
-    let target = keyword(object, "$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| marks.document.target_from(reference, from).ok());
-    if let Some(node) = target
+    let properties = keyword(object, "properties").and_then(Value::as_object);
+    let properties = properties.into_iter().flatten();
+    let marked = properties.filter(|(_, schema)| marks.is_marked(schema, from));
+    names.extend(marked.map(|(name, _)| name.clone()));
+    if let Some(node) = marks.target(object, from)
         && seen.len() < MAX_COMPONENTS
         && seen.insert(node.span())
         && let Some(Value::Object(target)) = node.value()
     {
         names.extend(read_only_names(marks, &target, node.span(), seen));
     }
-    for branch in keyword(object, "allOf")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object)
-    {
+    let branches = keyword(object, "allOf").and_then(Value::as_array);
+    for branch in branches.into_iter().flatten().filter_map(Value::as_object) {
         names.extend(read_only_names(marks, branch, from, seen));
     }
     names
@@ -115,16 +108,10 @@ pub(crate) fn read_only_names(
 /// Removes from `required` the properties that only a reply has.
 pub(crate) fn required_names(out: &mut JsonObject, read_only: &HashSet<String>) {
     let hidden = Note::HiddenNames.take(out);
-    let hidden: Vec<&str> = hidden
-        .as_ref()
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let hidden = hidden.as_ref().and_then(Value::as_array);
     let can_be_given = |name: &Value| {
-        name.as_str()
-            .is_some_and(|name| !read_only.contains(name) && !hidden.contains(&name))
+        name.as_str().is_some_and(|text| !read_only.contains(text))
+            && !hidden.is_some_and(|hidden| hidden.contains(name))
     };
     if let Some(Value::Object(dependent)) = keyword_mut(out, "dependentRequired") {
         let lists = dependent.values_mut().filter_map(Value::as_array_mut);

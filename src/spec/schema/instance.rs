@@ -10,7 +10,7 @@ use crate::json::JsonObject;
 const MAX_DEPTH: usize = 128;
 
 /// The schemas that describe the same value as this one does: what it refers to, and branches.
-pub(crate) fn schemas_of_same_value<'s>(
+fn schemas_of_same_value<'s>(
     schema: &'s JsonObject,
     root: &'s JsonObject,
 ) -> impl Iterator<Item = &'s JsonObject> {
@@ -18,14 +18,17 @@ pub(crate) fn schemas_of_same_value<'s>(
     let listed = ["allOf", "anyOf", "oneOf"]
         .into_iter()
         .filter_map(|key| keyword(schema, key)?.as_array());
-    let dependent = keyword(schema, "dependentSchemas")
-        .and_then(Value::as_object)
-        .into_iter();
     target
         .into_iter()
         .chain(listed.flatten())
-        .chain(dependent.flat_map(Map::values))
+        .chain(schemas_of_map(schema, "dependentSchemas"))
         .filter_map(Value::as_object)
+}
+
+/// The values of a keyword that is a map.
+fn schemas_of_map<'s>(schema: &'s JsonObject, key: &str) -> impl Iterator<Item = &'s Value> {
+    let map = keyword(schema, key).and_then(Value::as_object);
+    map.into_iter().flat_map(Map::values)
 }
 
 /// The schemas that describe the member of that name: its own, else those for members without one.
@@ -38,26 +41,19 @@ pub(crate) fn of_member<'s>(schema: &'s JsonObject, name: &str) -> Vec<&'s JsonO
 }
 
 /// The schemas that describe members without one of their own.
-pub(crate) fn of_other_members(schema: &JsonObject) -> impl Iterator<Item = &JsonObject> {
-    let patterns = keyword(schema, "patternProperties")
-        .and_then(Value::as_object)
-        .into_iter();
-    patterns
-        .flat_map(Map::values)
+fn of_other_members(schema: &JsonObject) -> impl Iterator<Item = &JsonObject> {
+    schemas_of_map(schema, "patternProperties")
         .chain(keyword(schema, "additionalProperties"))
         .filter_map(Value::as_object)
 }
 
 /// The schemas that describe the item at that index.
 pub(crate) fn of_item(schema: &JsonObject, index: usize) -> impl Iterator<Item = &JsonObject> {
-    let listed = keyword(schema, "prefixItems")
-        .and_then(Value::as_array)
-        .and_then(|items| items.get(index));
-    let others = ["items", "contains"];
-    let others = others.into_iter().filter_map(|key| keyword(schema, key));
+    let listed = keyword(schema, "prefixItems").and_then(|items| items.get(index));
+    let others = [keyword(schema, "items"), keyword(schema, "contains")];
     listed
         .into_iter()
-        .chain(others)
+        .chain(others.into_iter().flatten())
         .filter_map(Value::as_object)
 }
 
@@ -68,9 +64,9 @@ pub(crate) fn gather_schemas<'s>(
     root: &'s JsonObject,
 ) -> Vec<&'s JsonObject> {
     let mut all = Vec::new();
-    for schema in schemas {
-        add_schemas(schema, root, &mut all, 0);
-    }
+    schemas
+        .into_iter()
+        .for_each(|schema| add_schemas(schema, root, &mut all, 0));
     all
 }
 
@@ -131,20 +127,16 @@ fn rename_at<F>(
                 });
                 let declared = new_is_declared.unwrap_or(&name);
                 let inner = all.iter().flat_map(|schema| of_member(schema, declared));
-                rename_at(
-                    &mut member,
-                    &inner.collect::<Vec<_>>(),
-                    root,
-                    rename,
-                    depth + 1,
-                );
+                let inner: Vec<&JsonObject> = inner.collect();
+                rename_at(&mut member, &inner, root, rename, depth + 1);
                 members.insert(new.unwrap_or(name), member);
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
                 let inner = all.iter().flat_map(|schema| of_item(schema, index));
-                rename_at(item, &inner.collect::<Vec<_>>(), root, rename, depth + 1);
+                let inner: Vec<&JsonObject> = inner.collect();
+                rename_at(item, &inner, root, rename, depth + 1);
             }
         }
         _ => {}

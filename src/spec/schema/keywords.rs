@@ -11,6 +11,7 @@
 use serde_json::Value;
 
 use crate::json::JsonObject;
+use crate::text::is_word_of;
 
 /// Form in which an applicator holds its schemas.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -138,6 +139,11 @@ pub(crate) fn keyword<'s>(schema: &'s JsonObject, name: &str) -> Option<&'s Valu
         .map(|(_, value)| value)
 }
 
+/// The text of `description`.
+pub(crate) fn description(schema: &JsonObject) -> Option<&str> {
+    keyword(schema, "description")?.as_str()
+}
+
 /// Returns the value of a keyword like [`keyword`], mutable.
 pub(crate) fn keyword_mut<'s>(schema: &'s mut JsonObject, name: &str) -> Option<&'s mut Value> {
     schema
@@ -149,6 +155,11 @@ pub(crate) fn keyword_mut<'s>(schema: &'s mut JsonObject, name: &str) -> Option<
 /// Returns true if the schema has a keyword.
 pub(crate) fn has_keyword(schema: &JsonObject, name: &str) -> bool {
     keyword(schema, name).is_some()
+}
+
+/// Returns true if the schema has one of some keywords, which are separated by spaces.
+pub(crate) fn has_any(schema: &JsonObject, names: &str) -> bool {
+    schema.keys().any(|key| is_word_of(names, key))
 }
 
 /// Removes a keyword, and gives its value; the last keyword takes its place.

@@ -15,14 +15,14 @@ mod shape;
 mod translate;
 
 use foldhash::HashMap;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) use self::cut::object_size;
 use self::cut::{drop_dangling, drop_unused, json_size, pruned_copy, thin};
 use self::direction::Direction;
 pub(crate) use self::instance::{gather_schemas, of_item, of_member};
 use self::keywords::{each, each_mut, has_keyword, keyword, keyword_mut, levels, references};
-pub(crate) use self::keywords::{reference, resolve_reference};
+pub(crate) use self::keywords::{has_any, reference, resolve_reference};
 use self::plan::{Component, Components, Definitions, InlinePlan, expand, expansions, inline};
 pub(crate) use self::rename::NewNames;
 use self::translate::Translator;
@@ -55,32 +55,6 @@ pub(crate) struct Completed {
     pub schema: JsonObject,
     /// The names of properties that had to be changed.
     pub names: Option<NewNames>,
-    /// Fit into its budget.
-    pub fit: Fit,
-}
-
-/// Fit of a schema into its budget.
-#[derive(Clone, Copy)]
-pub(crate) struct Fit {
-    /// True if a part was left out.
-    is_cut: bool,
-    /// Number of bytes of the schema, if it exceeds the budget although all is cut that can be.
-    too_large: Option<usize>,
-}
-
-impl Fit {
-    /// The remark on a schema that did not fit into `max_bytes`.
-    pub(crate) fn warning(&self, max_bytes: usize) -> Option<String> {
-        match (self.too_large, self.is_cut) {
-            (Some(bytes), _) => Some(format!(
-                "the input schema takes {bytes} bytes, more than the {max_bytes} that are set, with all cut that can be"
-            )),
-            (None, true) => Some(format!(
-                "the input schema takes more than {max_bytes} bytes; its deepest levels are left out and accept anything"
-            )),
-            (None, false) => None,
-        }
-    }
 }
 
 /// Translates schemas of one document and makes them self-contained; keeps what it has translated.
@@ -93,15 +67,15 @@ pub(crate) struct Schemas<'d> {
 impl<'d> Schemas<'d> {
     /// Makes the schemas for inputs; nothing is translated yet.
     pub(crate) fn new(document: &'d Document) -> Self {
-        Self::in_direction(document, Direction::Input)
+        Self::of(document, Direction::Input)
     }
 
     /// Makes the schemas for replies.
     pub(crate) fn for_output(document: &'d Document) -> Self {
-        Self::in_direction(document, Direction::Output)
+        Self::of(document, Direction::Output)
     }
 
-    fn in_direction(document: &'d Document, direction: Direction) -> Self {
+    fn of(document: &'d Document, direction: Direction) -> Self {
         Self {
             translator: Translator::new(document, direction),
             components: Components::default(),
@@ -111,24 +85,29 @@ impl<'d> Schemas<'d> {
 
     /// Translates a schema like [`Schemas::translate`], but only once, because many operations may
     /// share it.
-    pub(crate) fn translate_shared(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
+    pub(crate) fn translate_shared(&mut self, span: Span) -> Value {
         if let Some(known) = self.translated.get(&span) {
             return known.clone();
         }
-        let before = warnings.len();
-        let value = self.translate(span, warnings);
+        let before = self.translator.warnings.len();
+        let value = self.translate(span);
         // Warnings are repeated for each use.
-        if warnings.len() == before && json_size(&value) <= MAX_REMEMBERED_BYTES {
+        if self.translator.warnings.len() == before && json_size(&value) <= MAX_REMEMBERED_BYTES {
             self.translated.insert(span, value.clone());
         }
         value
     }
 
+    /// Takes the sentences about what was read loosely since the last time.
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.translator.warnings)
+    }
+
     /// The schema at `span` in 2020-12. References in it name `#/$defs/…`, which
     /// [`Schemas::complete`] fills in. What cannot be read becomes the schema that accepts
-    /// anything, and a sentence in `warnings`.
-    pub(crate) fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
-        self.translator.translate(span, warnings)
+    /// anything, and a warning.
+    pub(crate) fn translate(&mut self, span: Span) -> Value {
+        self.translator.translate(span)
     }
 
     /// An object schema of the given properties: the form of 2.0.
@@ -141,28 +120,20 @@ impl<'d> Schemas<'d> {
             }
             properties.insert(name, schema);
         }
-        let mut form = JsonObject::from_iter([
-            ("type".to_owned(), Value::from("object")),
-            ("properties".to_owned(), Value::Object(properties)),
-        ]);
-        if !required.is_empty() {
+        let mut form = json!({ "type": "object", "properties": properties });
+        if let (Value::Object(form), false) = (&mut form, required.is_empty()) {
             form.insert("required".into(), Value::Array(required));
         }
-        Value::Object(form)
+        form
     }
 
     /// Makes `schema` self-contained and fits it into its budget: every component it refers to is
     /// inlined, or put under its `$defs`, and the deepest schemas are replaced by ones that accept
     /// anything until it fits.
-    pub(crate) fn complete(
-        &mut self,
-        schema: JsonObject,
-        options: &SchemaOptions,
-        warnings: &mut Vec<String>,
-    ) -> Completed {
+    pub(crate) fn complete(&mut self, schema: JsonObject, options: &SchemaOptions) -> Completed {
         let budget = options.budget;
         let mut root = Value::Object(schema);
-        let has_left_out = self.resolve_references(&mut root, options, warnings);
+        let has_left_out = self.resolve_references(&mut root, options);
         let bytes = json_size(&root);
         let mut is_cut = has_left_out | cut_depth(&mut root, bytes, budget);
         let may_rename =
@@ -171,29 +142,32 @@ impl<'d> Schemas<'d> {
         finish(&mut root);
         let (is_thinned, bytes) = thin_out(&mut root, budget);
         is_cut |= is_thinned;
-        let too_large = (bytes > budget).then_some(bytes);
-        Completed {
-            schema: match root {
-                Value::Object(object) => object,
-                _ => JsonObject::new(),
-            },
-            names,
-            fit: Fit { is_cut, too_large },
+        if bytes > budget {
+            self.translator.warnings.push(format!(
+                "the input schema takes {bytes} bytes, more than the {budget} that are set, with all cut that can be"
+            ));
+        } else if is_cut {
+            self.translator.warnings.push(format!(
+                "the input schema takes more than {budget} bytes; its deepest levels are left out and accept anything"
+            ));
         }
+        let schema = match root {
+            Value::Object(object) => object,
+            _ => JsonObject::new(),
+        };
+        Completed { schema, names }
     }
 
     /// Translates the components of those `$defs` names, and all that they refer to.
-    fn translate_components(&mut self, roots: &[String], warnings: &mut Vec<String>) {
+    fn translate_components(&mut self, roots: &[String]) {
         let mut queue: Vec<String> = roots.to_vec();
         let mut new = Vec::new();
         while let Some(name) = queue.pop() {
-            if self.components.contains_key(&name) {
-                continue;
-            }
-            let Some(span) = self.translator.component_span(&name) else {
+            let span = self.translator.spans.get(&name).copied();
+            let Some(span) = span.filter(|_| !self.components.contains_key(&name)) else {
                 continue;
             };
-            let schema = self.translator.translate(span, warnings);
+            let schema = self.translator.translate(span);
             let mut found = Vec::new();
             references(&schema, &mut found);
             queue.extend(found.iter().cloned());
@@ -210,19 +184,14 @@ impl<'d> Schemas<'d> {
 
     /// Inlines what `root` refers to, or puts it under `$defs`. Whether a definition did not fit
     /// into the budget.
-    fn resolve_references(
-        &mut self,
-        root: &mut Value,
-        options: &SchemaOptions,
-        warnings: &mut Vec<String>,
-    ) -> bool {
+    fn resolve_references(&mut self, root: &mut Value, options: &SchemaOptions) -> bool {
         let mut roots = Vec::new();
         references(root, &mut roots);
         if roots.is_empty() {
             return false;
         }
         let mut room = early(options.budget);
-        self.translate_components(&roots, warnings);
+        self.translate_components(&roots);
         let plan = InlinePlan::new(&self.components, root, &roots, room);
         inline(root, &plan);
         let Definitions {
@@ -295,9 +264,11 @@ fn unsaid(schema: &Value) -> usize {
         .and_then(Value::as_object)
         .into_iter()
         .flatten();
-    let says_nothing =
-        |schema: &JsonObject| !has_keyword(schema, "description") && !has_keyword(schema, "$ref");
-    let bare = properties.filter(|(_, property)| property.as_object().is_none_or(says_nothing));
+    let bare = properties.filter(|(_, property)| {
+        property.as_object().is_none_or(|schema| {
+            !has_keyword(schema, "description") && !has_keyword(schema, "$ref")
+        })
+    });
     let mut bytes = bare.map(|(name, _)| name.len() + 20).sum();
     each(object, |inner| bytes += unsaid(inner));
     bytes
@@ -334,9 +305,8 @@ mod tests {
         let document = Document::parse(text.into_bytes(), None).unwrap();
         let span = document.member("x").unwrap().span();
         let mut schemas = Schemas::new(&document);
-        let mut warnings = Vec::new();
         let mut root = JsonObject::new();
-        root.insert("items".into(), schemas.translate(span, &mut warnings));
+        root.insert("items".into(), schemas.translate(span));
         let root = schemas
             .complete(
                 root,
@@ -344,7 +314,6 @@ mod tests {
                     budget: 64 << 10,
                     inline_all: false,
                 },
-                &mut warnings,
             )
             .schema;
         let mut root = root;
@@ -506,8 +475,7 @@ mod tests {
                 )
                 .unwrap();
                 let mut schemas = Schemas::new(&document);
-                let Value::Object(root) =
-                    schemas.translate(document.member("x").unwrap().span(), &mut Vec::new())
+                let Value::Object(root) = schemas.translate(document.member("x").unwrap().span())
                 else {
                     panic!("no object")
                 };
@@ -517,12 +485,11 @@ mod tests {
                         budget,
                         inline_all: false,
                     },
-                    &mut Vec::new(),
                 );
                 let text = Value::Object(completed.schema.clone()).to_string();
-                let warning = completed.fit.warning(budget);
+                let warnings = schemas.take_warnings();
                 assert!(
-                    text.len() <= budget || warning.is_some_and(|text| text.contains("all cut")),
+                    text.len() <= budget || warnings.iter().any(|text| text.contains("all cut")),
                     "{budget}: {text}"
                 );
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::cut::{json_size, left_out, pruned_copy};
 use super::keywords::{each_mut, reference, references};
 use crate::json::JsonObject;
+use crate::text::is_word_of;
 
 /// A schema whose references, all inlined, take no more than this many bytes is inlined: the form
 /// every client reads.
@@ -33,7 +34,7 @@ pub(crate) struct Component {
     references: Vec<String>,
     /// The component with all references replaced; `None` if it refers back to itself, or to a
     /// component that does.
-    pub(crate) expanded: Option<Expansion>,
+    pub expanded: Option<Expansion>,
     /// The component as a definition, for each of the [`InlinePlan`]s that many tools share.
     definitions: [OnceCell<Rc<Definition>>; 2],
     /// Others, by the large components that are inlined into them.
@@ -95,9 +96,9 @@ pub(crate) struct Definition {
 
 /// The definitions of one tool's schema.
 pub(crate) struct Definitions {
-    pub(crate) defs: JsonObject,
+    pub defs: JsonObject,
     /// True if a definition did not fit.
-    pub(crate) has_left_out: bool,
+    pub has_left_out: bool,
 }
 
 impl<'c> InlinePlan<'c> {
@@ -110,16 +111,10 @@ impl<'c> InlinePlan<'c> {
         roots: &[String],
         room: usize,
     ) -> Self {
-        let size_of = |name: &String| {
-            let expanded = components
-                .get(name)
-                .and_then(|component| component.expanded);
-            expanded.map_or(0, |expanded| expanded.size)
-        };
-        let total = roots
+        let sizes = roots
             .iter()
-            .map(size_of)
-            .fold(json_size(root), usize::saturating_add);
+            .filter_map(|name| Some(components.get(name)?.expanded?.size));
+        let total = sizes.fold(json_size(root), usize::saturating_add);
         let choice = if total <= INLINE_TOOL {
             InlinedComponents::All
         } else if total > room {
@@ -198,7 +193,6 @@ impl<'c> InlinePlan<'c> {
     /// order of first use, the nearest first: as many as fit with `root` into `room` bytes.
     pub(crate) fn definitions(&self, root: &Value, room: usize) -> Definitions {
         let mut defs = JsonObject::new();
-        let mut known: HashSet<String> = HashSet::default();
         let mut has_left_out = false;
         let mut found = Vec::new();
         references(root, &mut found);
@@ -208,17 +202,17 @@ impl<'c> InlinePlan<'c> {
         let mut used = json_size(root);
         let mut queue = VecDeque::from(found);
         while let Some(name) = queue.pop_front() {
-            if known.contains(&name) {
+            if defs.contains_key(&name) {
                 continue;
             }
             let definition = self.definition(&name);
-            used += name.len();
-            let (schema, size) = if used + definition.size > room {
+            let before = used + name.len();
+            let (schema, size) = if before + definition.size > room {
                 has_left_out = true;
                 // The upper levels of what does not fit are worth more than the deeper ones of what
                 // comes after it.
-                let Some((schema, size)) = definition.upper(|size| used + 2 * size <= room) else {
-                    used -= name.len();
+                let upper = definition.upper(|size| before + 2 * size <= room);
+                let Some((schema, size)) = upper else {
                     continue;
                 };
                 let mut inner = Vec::new();
@@ -229,8 +223,7 @@ impl<'c> InlinePlan<'c> {
                 queue.extend(definition.references.iter().cloned());
                 (definition.schema.clone(), definition.size)
             };
-            used += size;
-            known.insert(name.clone());
+            used = before + size;
             defs.insert(name, schema);
         }
         Definitions { defs, has_left_out }
@@ -314,19 +307,12 @@ pub(crate) fn expansions(components: &Components, new: &[String]) -> Vec<(String
     let mut waiting: HashMap<&str, usize> = HashMap::default();
     let mut users: HashMap<&str, Vec<&str>> = HashMap::default();
     let mut ready: Vec<&str> = Vec::new();
-    let references_of = |name: &str| {
-        components
-            .get(name)
-            .map(|component| component.references.as_slice())
-            .unwrap_or_default()
-    };
+    let expanded = |name: &str| components.get(name)?.expanded;
     for name in new {
         let mut open = 0;
-        for reference in references_of(name) {
-            if components
-                .get(reference)
-                .is_none_or(|component| component.expanded.is_none())
-            {
+        let references = components.get(name).map(|component| &component.references);
+        for reference in references.into_iter().flatten() {
+            if expanded(reference).is_none() {
                 users.entry(reference).or_default().push(name);
                 open += 1;
             }
@@ -345,9 +331,7 @@ pub(crate) fn expansions(components: &Components, new: &[String]) -> Vec<(String
             depth: 0,
         };
         for reference in &component.references {
-            let known = components
-                .get(reference)
-                .and_then(|component| component.expanded);
+            let known = expanded(reference);
             if let Some(inner) = known.or_else(|| found.get(reference.as_str()).copied()) {
                 expansion.size = expansion.size.saturating_add(inner.size);
                 expansion.depth = expansion.depth.max(inner.depth + 1);
@@ -402,25 +386,20 @@ pub(crate) fn expand(
 
 /// Merges a component with the siblings of a reference to it: annotations replace the component's,
 /// assertions apply in addition.
-pub(crate) fn merge_siblings(component: Value, siblings: JsonObject) -> Value {
+fn merge_siblings(component: Value, siblings: JsonObject) -> Value {
     let Value::Object(mut object) = component else {
         return component;
     };
-    if siblings.is_empty() {
-        return Value::Object(object);
-    }
-    let (annotations, assertions): (Map<_, _>, Map<_, _>) =
-        siblings.into_iter().partition(|(key, _)| {
-            matches!(
-                key.as_str(),
-                "title" | "description" | "default" | "deprecated" | "examples"
-            )
-        });
+
+    let is_annotation = |(key, _): &(String, Value)| {
+        is_word_of("title description default deprecated examples", key)
+    };
+    let (mut annotations, assertions): (Map<_, _>, Map<_, _>) =
+        siblings.into_iter().partition(is_annotation);
     if assertions.is_empty() {
         object.extend(annotations);
         return Value::Object(object);
     }
-    let mut outer = annotations;
-    outer.insert("allOf".into(), json!([object, assertions]));
-    Value::Object(outer)
+    annotations.insert("allOf".into(), json!([object, assertions]));
+    Value::Object(annotations)
 }

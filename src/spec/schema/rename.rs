@@ -103,11 +103,9 @@ impl NewNames {
                 continue;
             };
             let mut renamed = value.clone();
-            let is_list = matches!(key, "enum" | "examples");
-            let listed = if is_list {
-                items_of(&mut renamed)
-            } else {
-                std::slice::from_mut(&mut renamed)
+            let listed = match (key, &mut renamed) {
+                ("enum" | "examples", Value::Array(items)) => items.as_mut_slice(),
+                (_, single) => std::slice::from_mut(single),
             };
             for value in listed {
                 rename_members(value, &[schema], root, &mut |name, schemas, _| {
@@ -160,11 +158,10 @@ impl NewNames {
                     map.values_mut().for_each(|names| self.rename_texts(names));
                 }
                 ("propertyNames", Value::Object(names)) => {
-                    for key in ["const", "enum"] {
-                        if let Some(names) = names.get_mut(key) {
-                            self.rename_texts(names);
-                        }
-                    }
+                    let named = names
+                        .iter_mut()
+                        .filter(|(key, _)| *key == "const" || *key == "enum");
+                    named.for_each(|(_, names)| self.rename_texts(names));
                 }
                 _ => {}
             }
@@ -173,17 +170,20 @@ impl NewNames {
     }
 
     fn rename_keys(&self, map: &mut Schema) {
-        let renamed = std::mem::take(map).into_iter();
-        map.extend(
-            renamed.map(|(name, value)| (self.key_of(&name).cloned().unwrap_or(name), value)),
-        );
+        let key = |name: String| self.key_of(&name).cloned().unwrap_or(name);
+        let members = std::mem::take(map).into_iter();
+        map.extend(members.map(|(name, value)| (key(name), value)));
     }
 
     fn rename_texts(&self, value: &mut Value) {
-        for item in items_of(value) {
-            if let Some(key) = item.as_str().and_then(|name| self.key_of(name)) {
-                *item = Value::String(key.clone());
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.rename_texts(item)),
+            Value::String(name) => {
+                if let Some(key) = self.key_of(name) {
+                    name.clone_from(key);
+                }
             }
+            _ => {}
         }
     }
 
@@ -211,20 +211,16 @@ impl NewNames {
     fn mean_the_same(&self, pattern: &str) -> bool {
         regress::Regex::with_flags(pattern, "u").is_ok_and(|pattern| {
             let matches = |text: &str| pattern.find(text).is_some();
-            self.0
-                .iter()
-                .all(|(name, key)| matches(name) == matches(key))
+            let mut names = self.0.iter();
+            names.all(|(name, key)| matches(name) == matches(key))
         })
     }
 }
 
 fn has_odd_names(schema: &Schema) -> bool {
     let properties = keyword(schema, "properties").and_then(Value::as_object);
-    let mut found = properties.is_some_and(|properties| {
-        properties
-            .keys()
-            .any(|name| !argument_names::is_legal(name))
-    });
+    let mut names = properties.into_iter().flat_map(Map::keys);
+    let mut found = names.any(|name| !argument_names::is_legal(name));
     each(schema, |inner| {
         found = found || inner.as_object().is_some_and(has_odd_names);
     });
@@ -273,12 +269,11 @@ fn each_name<'s>(schema: &'s Schema, deep: bool, visit: &mut dyn FnMut(&'s str))
                 }
             }
             ("propertyNames", names) => {
-                for names in ["const", "enum"]
+                let named = [names.get("const"), names.get("enum")];
+                named
                     .into_iter()
-                    .filter_map(|key| names.get(key))
-                {
-                    each_text(names, visit);
-                }
+                    .flatten()
+                    .for_each(|names| each_text(names, visit));
             }
             ("enum" | "examples", Value::Array(values)) => {
                 values.iter().for_each(|value| each_key(value, deep, visit));
@@ -290,10 +285,11 @@ fn each_name<'s>(schema: &'s Schema, deep: bool, visit: &mut dyn FnMut(&'s str))
 }
 
 fn each_text<'s>(value: &'s Value, visit: &mut dyn FnMut(&'s str)) {
-    let listed = value
-        .as_array()
-        .map_or(std::slice::from_ref(value), Vec::as_slice);
-    listed.iter().filter_map(Value::as_str).for_each(visit);
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Value::String(text) => visit(text),
+        _ => {}
+    }
 }
 
 fn each_key<'s>(value: &'s Value, deep: bool, visit: &mut dyn FnMut(&'s str)) {
@@ -308,12 +304,5 @@ fn each_key<'s>(value: &'s Value, deep: bool, visit: &mut dyn FnMut(&'s str)) {
         }
         Value::Array(items) if deep => items.iter().for_each(|item| each_key(item, deep, visit)),
         _ => {}
-    }
-}
-
-fn items_of(value: &mut Value) -> &mut [Value] {
-    match value {
-        Value::Array(items) => items.as_mut_slice(),
-        single => std::slice::from_mut(single),
     }
 }

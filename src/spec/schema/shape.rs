@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keywords::{has_keyword, keyword, keyword_mut, remove_keyword};
+use super::keywords::{has_any, has_keyword, keyword, keyword_mut, remove_keyword};
 use crate::json::JsonObject;
 use crate::spec::document::Version;
 
@@ -15,30 +15,26 @@ pub(crate) fn drop_contradictions(out: &mut JsonObject) {
     };
     let fits = |value: &Value| match &kinds {
         Value::String(kind) => is_kind(value, kind),
-        Value::Array(kinds) => kinds
-            .iter()
-            .filter_map(Value::as_str)
-            .any(|kind| is_kind(value, kind)),
+        Value::Array(kinds) => {
+            let mut kinds = kinds.iter().filter_map(Value::as_str);
+            kinds.any(|kind| is_kind(value, kind))
+        }
         _ => true,
     };
-    if keyword(out, "enum")
-        .and_then(Value::as_array)
-        .is_some_and(|values| !values.iter().any(fits))
-    {
+    let values = keyword(out, "enum").and_then(Value::as_array);
+    if values.is_some_and(|values| !values.iter().any(fits)) {
         // The constants of a list are meant for its items.
         let wrong = if kinds == "array" { "enum" } else { "type" };
         remove_keyword(out, wrong);
     }
-    let requires = keyword(out, "required").is_some();
+    let requires = has_keyword(out, "required");
     let refused =
         |value: &Value| !fits(value) || (requires && value.as_object().is_some_and(Map::is_empty));
     if keyword(out, "default").is_some_and(refused) {
         remove_keyword(out, "default");
     }
-    if keyword(out, "examples")
-        .and_then(Value::as_array)
-        .is_some_and(|values| values.iter().any(refused))
-    {
+    let values = keyword(out, "examples").and_then(Value::as_array);
+    if values.is_some_and(|values| values.iter().any(refused)) {
         remove_keyword(out, "examples");
     }
 }
@@ -66,8 +62,7 @@ pub(crate) fn exclusive_limits(out: &mut JsonObject) {
         ("exclusiveMinimum", "minimum"),
         ("exclusiveMaximum", "maximum"),
     ] {
-        if let Some(Value::Bool(is_exclusive)) = keyword(out, exclusive) {
-            let is_exclusive = *is_exclusive;
+        if let Some(&Value::Bool(is_exclusive)) = keyword(out, exclusive) {
             remove_keyword(out, exclusive);
             if is_exclusive && let Some(value) = remove_keyword(out, limit) {
                 out.insert(exclusive.into(), value);
@@ -78,20 +73,17 @@ pub(crate) fn exclusive_limits(out: &mut JsonObject) {
 
 /// Some clients refuse an array without `items` and an object without `properties`.
 pub(crate) fn complete_containers(out: &mut JsonObject, infers: bool, version: Version) {
-    let is = |kind: &str| match keyword(out, "type") {
-        Some(Value::String(text)) => text == kind,
-        Some(Value::Array(kinds)) => kinds.iter().any(|text| text == kind),
-        _ => false,
+    let kinds = match keyword(out, "type") {
+        Some(Value::Array(kinds)) => kinds.as_slice(),
+        kind => kind.map_or(&[][..], std::slice::from_ref),
     };
-    let (array, object) = (is("array"), is("object"));
+    let [array, object] = ["array", "object"].map(|name| kinds.iter().any(|kind| kind == name));
     // Properties without a type are meant as an object's; without the word, models give objects as
     // text and nothing objects.
-    let other = [
-        "type", "$ref", "enum", "const", "allOf", "anyOf", "oneOf", "not",
-    ]
-    .iter()
-    .any(|key| has_keyword(out, key));
-    if infers && !other && has_keyword(out, "properties") {
+    if infers
+        && has_keyword(out, "properties")
+        && !has_any(out, "type $ref enum const allOf anyOf oneOf not")
+    {
         // From 3.1 on, null and other values are valid there as well (2020-12 validation section
         // 6.1.1): null is meant now and then.
         let kinds = if version >= Version::V3_1 {
@@ -111,9 +103,7 @@ pub(crate) fn complete_containers(out: &mut JsonObject, infers: bool, version: V
 
 /// OpenAPI 3.0 `nullable: true`.
 pub(crate) fn make_nullable(mut out: JsonObject) -> Value {
-    let composed = ["$ref", "allOf", "anyOf", "oneOf", "not", "const"]
-        .iter()
-        .any(|key| has_keyword(&out, key));
+    let composed = has_any(&out, "$ref allOf anyOf oneOf not const");
     match keyword_mut(&mut out, "type") {
         Some(Value::String(kind)) if !composed => {
             let kind = std::mem::take(kind);
@@ -128,9 +118,7 @@ pub(crate) fn make_nullable(mut out: JsonObject) -> Value {
         _ => {
             let mut outer = JsonObject::new();
             for annotation in ["title", "description", "default", "deprecated", "examples"] {
-                if let Some(value) = remove_keyword(&mut out, annotation) {
-                    outer.insert(annotation.into(), value);
-                }
+                outer.extend(out.remove_entry(annotation));
             }
             outer.insert("anyOf".into(), json!([out, { "type": "null" }]));
             return Value::Object(outer);
@@ -156,14 +144,11 @@ pub(crate) fn types(value: Value) -> Option<Value> {
         Value::String(kind) if kind == "file" => Some("string".into()),
         Value::Array(kinds) => {
             let mut kept: Vec<Value> = Vec::new();
-            kinds
-                .into_iter()
-                .filter(|kind| kind.as_str().is_some_and(known))
-                .for_each(|kind| {
-                    if !kept.contains(&kind) {
-                        kept.push(kind);
-                    }
-                });
+            for kind in kinds {
+                if kind.as_str().is_some_and(known) && !kept.contains(&kind) {
+                    kept.push(kind);
+                }
+            }
             match kept.len() {
                 0 => None,
                 1 => kept.pop(),

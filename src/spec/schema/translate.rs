@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::direction::{Direction, Marks, read_only_names, required_names};
 use super::keyword_values::{annotation, describe_choice, read_assertion};
-use super::keywords::{Holds, Note, has_keyword, held_by, remove_keyword};
+use super::keywords::{Holds, Note, has_any, has_keyword, held_by, remove_keyword};
 use super::shape::{complete_containers, drop_contradictions, exclusive_limits, make_nullable};
 use crate::json::JsonObject;
 use crate::spec::argument_names::{self, is_legal};
@@ -14,19 +14,31 @@ use crate::spec::document::Document;
 use crate::spec::node::Span;
 use crate::text;
 
+/// Keywords beside which `additionalProperties` and `unevaluatedProperties` differ (2020-12 core
+/// section 11.3).
+const DESCRIBES_MEMBERS: &str =
+    "additionalProperties $ref $dynamicRef allOf anyOf oneOf if dependentSchemas";
+
 /// Translates schemas of one document, and names what they refer to.
 pub(crate) struct Translator<'d> {
     document: &'d Document,
-    pub(crate) direction: Direction,
+    pub direction: Direction,
     marks: Marks<'d>,
     /// The `$defs` names of components, by their places, and the other way round.
     names: HashMap<Span, String>,
-    spans: HashMap<String, Span>,
+    pub spans: HashMap<String, Span>,
     taken: HashSet<String>,
     /// Patterns that were seen, and true for those that every client supports.
     patterns: HashMap<String, bool>,
     /// True if any property was seen under a name that model APIs refuse.
-    pub(crate) has_odd_names: bool,
+    pub has_odd_names: bool,
+    /// Sentences about what was read loosely.
+    pub warnings: Vec<String>,
+    /// The schema that is translated lies in the file of this span; references in it are read from
+    /// there.
+    from: Span,
+    /// True if properties without a type are read as an object's.
+    infers: bool,
 }
 
 impl<'d> Translator<'d> {
@@ -41,39 +53,32 @@ impl<'d> Translator<'d> {
             taken: HashSet::default(),
             patterns: HashMap::default(),
             has_odd_names: false,
+            warnings: Vec::new(),
+            from: document.root().span(),
+            infers: true,
         }
     }
 
     /// The schema at `span` in 2020-12. References in it name `#/$defs/…`. What cannot be read
-    /// becomes the schema that accepts anything, and a sentence in `warnings`.
-    pub(crate) fn translate(&mut self, span: Span, warnings: &mut Vec<String>) -> Value {
+    /// becomes the schema that accepts anything, and a warning.
+    pub(crate) fn translate(&mut self, span: Span) -> Value {
         let Some(value) = self.document.node(span).value() else {
-            warnings.push(
+            self.warnings.push(
                 "a schema nests deeper than 128 levels and is served as one that accepts anything"
                     .into(),
             );
             return json!({});
         };
-        Translation {
-            translator: self,
-            from: span,
-            warnings,
-            infers: true,
-        }
-        .schema(value)
-    }
-
-    /// Returns the span of the component with that `$defs` name.
-    pub(crate) fn component_span(&self, name: &str) -> Option<Span> {
-        self.spans.get(name).copied()
+        (self.from, self.infers) = (span, true);
+        self.schema(value)
     }
 
     /// The `$defs` name for a reference of the document.
-    fn name(&mut self, reference: &str, from: Span, is_dynamic: bool) -> Result<String, String> {
+    fn name(&mut self, reference: &str, is_dynamic: bool) -> Result<String, String> {
         let node = if is_dynamic {
-            self.document.dynamic_target_from(reference, from)?
+            self.document.dynamic_target_from(reference, self.from)?
         } else {
-            self.document.target_from(reference, from)?
+            self.document.target_from(reference, self.from)?
         };
         let span = node.span();
         if let Some(name) = self.names.get(&span) {
@@ -87,32 +92,7 @@ impl<'d> Translator<'d> {
         self.spans.insert(name.clone(), span);
         Ok(name)
     }
-}
 
-/// Keywords beside which `additionalProperties` and `unevaluatedProperties` differ (2020-12 core
-/// section 11.3).
-const DESCRIBES_MEMBERS: [&str; 8] = [
-    "additionalProperties",
-    "$ref",
-    "$dynamicRef",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "if",
-    "dependentSchemas",
-];
-
-/// One schema under translation.
-struct Translation<'s, 'd> {
-    translator: &'s mut Translator<'d>,
-    /// The schema lies in the file of this span; references in it are read from there.
-    from: Span,
-    warnings: &'s mut Vec<String>,
-    /// True if properties without a type are read as an object's.
-    infers: bool,
-}
-
-impl Translation<'_, '_> {
     /// The schema in 2020-12.
     fn schema(&mut self, value: Value) -> Value {
         match value {
@@ -126,11 +106,10 @@ impl Translation<'_, '_> {
 
     fn object(&mut self, mut object: JsonObject) -> Value {
         // Where no other schema describes members, both mean the same: maps of TypeSpec.
-        let is_alone = has_keyword(&object, "unevaluatedProperties")
-            && !DESCRIBES_MEMBERS
-                .iter()
-                .any(|key| has_keyword(&object, key));
-        if is_alone && let Some(others) = remove_keyword(&mut object, "unevaluatedProperties") {
+        if has_keyword(&object, "unevaluatedProperties")
+            && !has_any(&object, DESCRIBES_MEMBERS)
+            && let Some(others) = remove_keyword(&mut object, "unevaluatedProperties")
+        {
             object.insert("additionalProperties".into(), others);
         }
         // 2.0 has no `nullable`; its extension is in wide use.
@@ -140,12 +119,7 @@ impl Translation<'_, '_> {
         ]
         .contains(&Some(Value::Bool(true)));
         let read_only = if has_keyword(&object, "allOf") && has_keyword(&object, "required") {
-            read_only_names(
-                &self.translator.marks,
-                &object,
-                self.from,
-                &mut HashSet::default(),
-            )
+            read_only_names(&self.marks, &object, self.from, &mut HashSet::default())
         } else {
             HashSet::default()
         };
@@ -154,7 +128,7 @@ impl Translation<'_, '_> {
         let own = remove_keyword(&mut object, "$ref");
         let is_dynamic = own.is_none();
         if let Some(Value::String(reference)) = own.or(dynamic) {
-            match self.translator.name(&reference, self.from, is_dynamic) {
+            match self.name(&reference, is_dynamic) {
                 Ok(name) => {
                     out.insert("$ref".into(), Value::String(format!("#/$defs/{name}")));
                 }
@@ -173,7 +147,7 @@ impl Translation<'_, '_> {
         }
         exclusive_limits(&mut out);
         required_names(&mut out, &read_only);
-        complete_containers(&mut out, infers, self.translator.document.version());
+        complete_containers(&mut out, infers, self.document.version());
         if Note::PatternLost.take(&mut out).is_some() {
             remove_keyword(&mut out, "additionalProperties");
         }
@@ -213,7 +187,7 @@ impl Translation<'_, '_> {
             _ => match held_by(key) {
                 Some(held) => self.applicator(key, held, value, out),
                 None => out.extend(
-                    read_assertion(key, value, self.warnings).map(|value| (key.into(), value)),
+                    read_assertion(key, value, &mut self.warnings).map(|value| (key.into(), value)),
                 ),
             },
         }
@@ -245,7 +219,7 @@ impl Translation<'_, '_> {
                 let translated: Value = translated.collect();
                 // The branches may differ only in a property of replies, or in a keyword that was
                 // removed; then a value for one of them fits several. The API itself decides.
-                let loosened = key == "oneOf" && self.translator.direction == Direction::Input;
+                let loosened = key == "oneOf" && self.direction == Direction::Input;
                 let key = if loosened { "anyOf" } else { key };
                 if !has_keyword(out, key) {
                     out.insert(key.into(), translated);
@@ -276,9 +250,9 @@ impl Translation<'_, '_> {
     fn properties(&mut self, properties: JsonObject, out: &mut JsonObject) {
         let mut translated = JsonObject::new();
         let mut hidden = Vec::new();
-        let is_reply = self.translator.direction == Direction::Output;
+        let is_reply = self.direction == Direction::Output;
         for (name, schema) in properties {
-            if self.translator.marks.is_marked(&schema, self.from) {
+            if self.marks.is_marked(&schema, self.from) {
                 if is_reply {
                     // An object that allows no other properties still allows this one: some APIs
                     // send it all the same.
@@ -290,7 +264,7 @@ impl Translation<'_, '_> {
             let infers = std::mem::replace(&mut self.infers, true);
             let schema = self.schema(schema);
             self.infers = infers;
-            self.translator.has_odd_names |= !is_legal(&name);
+            self.has_odd_names |= !is_legal(&name);
             translated.insert(name, schema);
         }
         if !hidden.is_empty() {
@@ -319,7 +293,6 @@ impl Translation<'_, '_> {
                 && regress::Regex::with_flags(pattern, "u").is_ok()
         };
         let legal = *self
-            .translator
             .patterns
             .entry(pattern.to_owned())
             .or_insert_with(judge);

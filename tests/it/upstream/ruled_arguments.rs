@@ -524,3 +524,29 @@ fn a_closed_pointer_into_an_object_of_a_form_is_closed_on_every_road() {
         }
     }
 }
+
+#[test]
+fn a_rule_knows_an_operation_by_its_generated_name_with_any_prefix() {
+    let spec = SpecFile::with_paths(&json!({"/pets": {"get": {"parameters": [
+        {"name": "tenant", "in": "query", "schema": {"type": "string"}},
+        {"name": "limit", "in": "query", "schema": {"type": "integer"}}]}}}));
+    let rules = config(
+        &json!([{ "match": { "operation": "get_pets" }, "arguments": {
+        "query:tenant": { "value": "mine" },
+    } }]),
+    );
+    for prefix in [&[][..], &["--tool-prefix", "shop_"]] {
+        let flags = [&["--format", "json"], prefix].concat();
+        let output = with_rules(&["tools"], &spec, &rules, &flags)
+            .output()
+            .unwrap();
+        let tools: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let properties = tools[0]["tool"]["inputSchema"]["properties"]
+            .as_object()
+            .unwrap();
+        assert!(
+            properties.contains_key("limit") && !properties.contains_key("tenant"),
+            "{prefix:?}: {tools}"
+        );
+    }
+}

@@ -187,7 +187,7 @@ impl<'a> XmlShape<'_, 'a> {
             .then(|| self.known.document.resolve(declared).ok()?.object())
             .flatten();
         let with_properties = |object: Object<'a>| {
-            let properties = object.object("properties");
+            let properties = object.get("properties").and_then(Node::object);
             (object, properties)
         };
         let chain: Chain<'a> = own.into_iter().chain(target).map(with_properties).collect();
@@ -214,7 +214,7 @@ impl<'a> XmlShape<'_, 'a> {
 
     fn read_xml(&self) -> Xml {
         let chain = self.chain();
-        let xml = |(object, _): &(Object<'a>, _)| object.object("xml").map(|xml| Xml::read(&xml));
+        let xml = |(object, _): &(Object<'a>, _)| Some(Xml::read(&object.get("xml")?.object()?));
         if let Some(found) = chain.iter().find_map(xml) {
             return found;
         }
@@ -260,7 +260,7 @@ impl<'a> XmlShape<'_, 'a> {
             }
             for (object, _) in &*chain {
                 for combinator in ["oneOf", "anyOf", "allOf"] {
-                    let parts = object.array(combinator).unwrap_or_default();
+                    let parts = object.array(combinator);
                     left.extend(parts.into_iter().rev().map(|part| shape.of(Some(part))));
                 }
             }
