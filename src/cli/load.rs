@@ -141,7 +141,7 @@ pub(crate) fn resolve(
     level: LogLevel,
     delivery: LogDelivery,
 ) -> Result<Config, Failure> {
-    log::start_logging(layered.log_options(), level, delivery);
+    log::start_logging(&layered.process, level, delivery);
     let unfilled = config::variables::unfilled_variables();
     for warning in config::variables::unknown_variables(whole_command)
         .iter()

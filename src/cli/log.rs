@@ -24,8 +24,7 @@ use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::config::LogOptions;
-use crate::config::settings::{LogFormat, LogLevel};
+use crate::config::settings::{LogFormat, LogLevel, ProcessSettings};
 use crate::config::variables::allows_decoration;
 use crate::text::counted;
 
@@ -46,8 +45,8 @@ pub(crate) enum LogDelivery {
 ///
 /// A line that cannot be written is lost, and nothing else: tracing-subscriber would report it with
 /// `eprintln!`, which panics.
-pub(crate) fn start_logging(options: LogOptions, default: LogLevel, delivery: LogDelivery) {
-    let level = match options.level.unwrap_or(default) {
+pub(crate) fn start_logging(settings: &ProcessSettings, default: LogLevel, delivery: LogDelivery) {
+    let level = match settings.log_level.unwrap_or(default) {
         LogLevel::Off => return,
         LogLevel::Error => Level::ERROR,
         LogLevel::Warn => Level::WARN,
@@ -69,9 +68,9 @@ pub(crate) fn start_logging(options: LogOptions, default: LogLevel, delivery: Lo
         .log_internal_errors(false);
     let registry = tracing_subscriber::registry().with(targets);
     // A second start, in tests for instance, is not a failure.
-    let _ = match options.format {
-        LogFormat::Text => registry.with(lines.with_target(false)).try_init(),
-        LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
+    let _ = match settings.log_format {
+        Some(LogFormat::Json) => registry.with(lines.json().flatten_event(true)).try_init(),
+        Some(LogFormat::Text) | None => registry.with(lines.with_target(false)).try_init(),
     };
     if delivery == LogDelivery::Queued {
         log_panics();

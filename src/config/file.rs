@@ -159,50 +159,48 @@ pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
         let Some(value) = problems.without_nulls(&key, value) else {
             continue;
         };
-        match key.as_str() {
-            "overrides" => rules.overrides = read_rules(&value, problems),
-            "access" => rules.access = read_access(&value, problems),
-            "auth" if !can_be_read::<Schemes>(&key, &value, Disclosure::Hidden, problems) => {}
-            "tenants"
-                if !can_be_read::<TenantSettings>(&key, &value, Disclosure::Hidden, problems) => {}
-            "about" if !can_be_read::<AboutSettings>(&key, &value, Disclosure::Shown, problems) => {
+        let is_right = match key.as_str() {
+            "overrides" => {
+                rules.overrides = read_rules(&value, problems);
+                false
             }
-            "auth_tokens" if others.contains(&"auth_tokens") => {
-                if check_tokens(&value, problems) {
-                    settings.insert(key, value);
+            "access" => {
+                rules.access = read_access(&value, problems);
+                false
+            }
+            "auth" => can_be_read::<Schemes>(&key, &value, Disclosure::Hidden, problems),
+            "tenants" => can_be_read::<TenantSettings>(&key, &value, Disclosure::Hidden, problems),
+            "about" => can_be_read::<AboutSettings>(&key, &value, Disclosure::Shown, problems),
+            "auth_tokens" if others.contains(&"auth_tokens") => check_tokens(&value, problems),
+            other
+                if flags.contains(&key)
+                    || (other == "openai_apps_challenge" && others.contains(&other)) =>
+            {
+                admits_key::<T>(other, &value, problems)
+            }
+            other => {
+                if !take_other(other, &value, problems) {
+                    let known = flags.iter().map(String::as_str).chain(FILE_ONLY);
+                    problems.push_unknown_key("", other, known.chain(others.iter().copied()));
                 }
+                false
             }
-            "openai_apps_challenge" if others.contains(&"openai_apps_challenge") => {
-                admit_key::<T>(key, value, &mut settings, problems);
-            }
-            "about" | "auth" | "tenants" => {
-                settings.insert(key, value);
-            }
-            _ if flags.contains(&key) => admit_key::<T>(key, value, &mut settings, problems),
-            _ if take_other(&key, &value, problems) => {}
-            _ => {
-                let known = flags.iter().map(String::as_str).chain(FILE_ONLY);
-                problems.push_unknown_key("", &key, known.chain(others.iter().copied()));
-            }
+        };
+        if is_right {
+            settings.insert(key, value);
         }
     }
     (from_map(settings), rules)
 }
 
-/// Takes one key if its value by itself is valid.
-fn admit_key<T: DeserializeOwned>(
-    key: String,
-    value: Value,
-    map: &mut Map<String, Value>,
-    problems: &mut Problems,
-) {
+/// Returns true if the value of one key by itself is valid.
+fn admits_key<T: DeserializeOwned>(key: &str, value: &Value, problems: &mut Problems) -> bool {
     let admits = |value: &Value| {
-        let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
+        let alone = Value::Object(Map::from_iter([(key.to_owned(), value.clone())]));
         serde_json::from_value::<T>(alone).map(|_| ())
     };
-    let Err(error) = admits(&value) else {
-        map.insert(key, value);
-        return;
+    let Err(error) = admits(value) else {
+        return true;
     };
     let disclosure = if key.contains("header") || key == "proxy" {
         Disclosure::Hidden
@@ -226,8 +224,9 @@ fn admit_key<T: DeserializeOwned>(
         }
     }
     if problems.len() == before {
-        problems.push_wrong_value(&key, &value, &expected_by(&error), disclosure);
+        problems.push_wrong_value(key, value, &expected_by(&error), disclosure);
     }
+    false
 }
 
 /// The APIs of a file; what is wrong with them is pushed to `problems`, each with its key.

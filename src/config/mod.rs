@@ -54,8 +54,7 @@ pub(crate) use self::paths::change_path;
 pub(crate) use self::problems::Problems;
 pub(crate) use self::process::ProcessConfig;
 use self::settings::{
-    ApiSettings, CommandSettings, CommonSettings, LogFormat, LogLevel, ProcessSettings,
-    ServerSettings, TransportKind,
+    ApiSettings, CommandSettings, CommonSettings, ProcessSettings, ServerSettings, TransportKind,
 };
 pub(crate) use self::several::{ApiChoice, NamedSettings};
 use self::several::{keep_chosen, refuse_settings_of_one_api};
@@ -63,15 +62,6 @@ pub(crate) use self::tables::to_map as given_settings;
 use self::tables::{check_tables, layer};
 pub(crate) use self::transport::Transport;
 use crate::api::about::ApiName;
-
-/// Options of logs.
-#[derive(Clone, Copy)]
-pub(crate) struct LogOptions {
-    /// Level.
-    pub level: Option<LogLevel>,
-    /// Format.
-    pub format: LogFormat,
-}
 
 /// Settings from all sources, the stronger over the weaker, before they are checked.
 #[derive(Default)]
@@ -221,14 +211,6 @@ impl LayeredSettings {
                 // Nothing leaves.
                 api.base_url = None;
             }
-        }
-    }
-
-    /// Returns the options of logs, as far as the settings can be read.
-    pub(crate) fn log_options(&self) -> LogOptions {
-        LogOptions {
-            level: self.process.log_level,
-            format: self.process.log_format.unwrap_or(LogFormat::Text),
         }
     }
 

@@ -100,30 +100,22 @@ fn resolve_files(
     keys: Option<&StateKeys>,
     problems: &mut Problems,
 ) -> FileDelivery {
-    let is_http = settings.transport == Some(TransportKind::Http);
-    match transport {
-        Transport::Http { bind, options } => {
-            let listener = Some((*bind, &options.access));
-            let delivery = resolve_delivery(
-                &settings.saved_files,
-                &settings.file_store,
-                is_http,
-                listener,
-                keys,
-                problems,
-            );
-            options.files = delivery.store().cloned();
-            delivery
-        }
-        Transport::Stdio => resolve_delivery(
-            &settings.saved_files,
-            &settings.file_store,
-            is_http,
-            None,
-            keys,
-            problems,
-        ),
+    let listener = match &*transport {
+        Transport::Http { bind, options } => Some((*bind, &options.access)),
+        Transport::Stdio => None,
+    };
+    let delivery = resolve_delivery(
+        &settings.saved_files,
+        &settings.file_store,
+        settings.transport == Some(TransportKind::Http),
+        listener,
+        keys,
+        problems,
+    );
+    if let Transport::Http { options, .. } = transport {
+        options.files = delivery.store().cloned();
     }
+    delivery
 }
 
 /// Resolves who is asked, if some calls need agreement; faults of the settings are pushed to

@@ -1,6 +1,7 @@
 //! The variables of the environment: which count as set, and which are unknown.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, Command};
@@ -139,16 +140,23 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
 
 /// A sentence for each setting whose variable holds a placeholder that a client did not fill.
 pub(crate) fn unfilled_variables() -> Vec<String> {
-    let set: BTreeSet<String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, value)| name.starts_with(PREFIX) && is_placeholder(value))
-        .map(|(name, _)| name)
-        .collect();
-    set.iter()
+    let unfilled = own_variables(|_, value| is_placeholder(value)).into_iter();
+    unfilled
         .map(|name| {
             format!("the variable `{name}` holds a placeholder that the client did not fill, and is taken as unset; set the variable or field behind it")
         })
         .collect()
+}
+
+/// The names of the variables with our prefix that are meant. The value of one that is not valid
+/// UTF-8 is empty.
+fn own_variables(is_meant: impl Fn(&str, &str) -> bool) -> BTreeSet<String> {
+    let text = |(name, value): (OsString, OsString)| {
+        let value = value.into_string().unwrap_or_default();
+        let name = name.into_string().ok()?;
+        (name.starts_with(PREFIX) && is_meant(&name, &value)).then_some(name)
+    };
+    std::env::vars_os().filter_map(text).collect()
 }
 
 /// The command line, on which a variable that counts as not set gives no value.
@@ -251,16 +259,7 @@ pub(crate) fn settings_of_shell(command: &Command) -> Vec<String> {
 
 /// A sentence for each variable that looks like a setting and is not one.
 pub(crate) fn unknown_variables(command: impl FnOnce() -> Command) -> Vec<String> {
-    let set: BTreeSet<String> = std::env::vars_os()
-        .filter_map(|(name, value)| {
-            Some((
-                name.into_string().ok()?,
-                value.into_string().unwrap_or_default(),
-            ))
-        })
-        .filter(|(name, value)| name.starts_with(PREFIX) && !is_of_others(name, value))
-        .map(|(name, _)| name)
-        .collect();
+    let set = own_variables(|name, value| !is_of_others(name, value));
     if set.is_empty() {
         return Vec::new();
     }

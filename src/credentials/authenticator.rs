@@ -9,8 +9,7 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 
-use super::signatures::aws::AwsSigner;
-use super::signatures::kind::SIGV4_HEADERS;
+use super::signatures::Signer;
 use super::tokens::access_token::AccessToken;
 use super::tokens::token_exchange::TokenExchange;
 use super::tokens::token_source::TokenSource;
@@ -31,14 +30,14 @@ pub(crate) enum Authenticator {
     /// An access token of the user who calls (RFC 8693).
     Exchange(Arc<TokenExchange>),
     /// A signature of the whole request.
-    Signature(Arc<AwsSigner>),
+    Signature(Arc<Signer>),
 }
 
 impl Authenticator {
     /// The headers that it sets.
     pub(crate) fn headers(&self) -> &'static [HeaderName] {
         match self {
-            Self::Signature(_) => &SIGV4_HEADERS,
+            Self::Signature(signer) => signer.kind().headers,
             _ => &TOKEN_HEADERS,
         }
     }
@@ -50,7 +49,7 @@ impl Authenticator {
         headers: &HeaderMap,
     ) -> Option<String> {
         match self {
-            Self::Signature(_) => AwsSigner::describe_refusal(status, headers),
+            Self::Signature(signer) => (signer.kind().describe_refusal)(status, headers),
             _ => None,
         }
     }

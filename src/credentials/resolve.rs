@@ -14,7 +14,6 @@ use http::header::{COOKIE, HeaderName, HeaderValue};
 use super::authenticator::{Authenticator, Injected};
 use super::login::Login;
 use super::scheme::{Applied, MissingCredential, SchemeResolver, is_api_key_header};
-use super::signatures::kind::sigv4_sets;
 use crate::credentials::sensitive_header;
 use crate::redact::carries_credential;
 use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
@@ -153,12 +152,15 @@ impl<'a> AccessResolver<'a> {
     ) -> bool {
         let set = self.given.headers.contains_key(&parameter.name)
             || self.given.forward.sets(&parameter.name);
-        let is_signed = sigv4_sets(parameter.location, &parameter.name);
+        let is_signed = |scheme: &String| {
+            let signature = self.given.credentials.signatures.get(scheme);
+            signature.is_some_and(|own| own.kind().sets(parameter.location, &parameter.name))
+        };
         let mut schemes = requirements.iter().flatten();
         let by_scheme = schemes.any(|(scheme, _)| {
             let key = self.given.schemes.get(scheme);
             matches!(key, Some(SecurityScheme::ApiKey { location, name }) if parameter.is(*location, name))
-                || is_signed && self.given.credentials.signatures.contains_key(scheme)
+                || is_signed(scheme)
         });
         !(by_scheme || set && parameter.location == Location::Header)
     }

@@ -12,7 +12,8 @@ use url::Url;
 use super::authenticator::Authenticator;
 use super::credential_part::{CredentialPart, CredentialValues, user_and_password};
 use super::forward::Forwarding;
-use super::signatures::kind::{SIGV4, SIGV4_NAME};
+use super::signatures::kind::SignatureKind;
+use super::signatures::kind_of;
 use super::tokens::access_token::{Grant, TokenRequest};
 use super::tokens::oauth_client::{Endpoint, ExchangeOptions, OauthClient, exposed};
 use super::tokens::token_endpoint::TokenEndpoint;
@@ -115,7 +116,7 @@ impl SchemeResolver<'_> {
         if let Some(signature) = self.credentials.signatures.get(name) {
             let signer = signature.signer(name, self.site.base.as_ref(), &self.site.clients);
             let signer = signer.map_err(|cause| MissingCredential {
-                setting: signature_setting(name, &self.credentials.place()),
+                setting: signature_setting(name, signature.kind(), &self.credentials.place()),
                 cause: Some(cause),
             })?;
             return Ok(Applied::Authenticator(Authenticator::Signature(signer)));
@@ -396,13 +397,14 @@ pub(super) fn configured_endpoint(values: &CredentialValues) -> Option<Endpoint>
 }
 
 /// Names the setting of the operator for a scheme whose requests are signed.
-fn signature_setting(name: &str, place: &CredentialPlace) -> String {
+fn signature_setting(name: &str, kind: &SignatureKind, place: &CredentialPlace) -> String {
     let of_tenant = match place {
         CredentialPlace::Variables(_) => "",
         CredentialPlace::Tenants => " of its tenant",
     };
     let name = text::one_line(name);
-    format!("`auth.{name}.{SIGV4}`{of_tenant} in the configuration file ({SIGV4_NAME})")
+    let (key, kind) = (kind.key, kind.name);
+    format!("`auth.{name}.{key}`{of_tenant} in the configuration file ({kind})")
 }
 
 fn by_token(source: TokenSource) -> Applied {
@@ -415,8 +417,8 @@ pub(crate) fn scheme_setting(
     scheme: Option<&SecurityScheme>,
     place: &CredentialPlace,
 ) -> String {
-    if let Some(SecurityScheme::AwsSignature) = scheme {
-        return signature_setting(name, place);
+    if let Some(kind) = scheme.and_then(kind_of) {
+        return signature_setting(name, kind, place);
     }
     let prefix = match (place, scheme) {
         (CredentialPlace::Variables(prefix), _) => prefix,

@@ -38,12 +38,8 @@ pub(super) struct EntryNeeds {
     pub title: String,
     /// The variables that secrets come from.
     pub variables: Vec<String>,
-    /// Variables without which the server does not start.
-    required: Vec<String>,
-    /// The flags that read from a file what some of these hold.
-    file_flags: Vec<&'static str>,
-    /// True if some of these hold credentials of schemes.
-    has_scheme_variables: bool,
+    /// Those that the settings name.
+    named: NamedVariables,
     errors: Problems,
     warnings: usize,
     longest_tool: String,
@@ -226,9 +222,7 @@ impl EntryNeeds {
             .chain(of_schemes.difference(&named.required))
             .cloned()
             .collect();
-        needs.required = named.required.into_iter().collect();
-        needs.file_flags = named.file_flags;
-        needs.has_scheme_variables = named.has_scheme_variables;
+        needs.named = named;
         Ok(needs)
     }
 
@@ -334,8 +328,10 @@ impl EntryNeeds {
             ));
         }
         let hands_over = super::entry::hands_over_variables(client);
-        if !hands_over && !self.required.is_empty() {
-            let mut ways: Vec<String> = self
+        let named = &self.named;
+        if !hands_over && !named.required.is_empty() {
+            let required: Vec<&str> = named.required.iter().map(String::as_str).collect();
+            let mut ways: Vec<String> = named
                 .file_flags
                 .iter()
                 .map(|flag| format!("{flag} in place of the variable"))
@@ -346,14 +342,14 @@ impl EntryNeeds {
                     "a bundle, which asks for the values: `openapi-mcp bundle`".to_owned(),
                 );
             }
-            if self.has_scheme_variables || ways.is_empty() {
+            if named.has_scheme_variables || ways.is_empty() {
                 ways.push(
                     "`file` in place of `env` under `auth` in the configuration file".to_owned(),
                 );
             }
             problems.push(format!(
                 "{client} hands over no variables, and the server needs {}; use {}",
-                self.required.join(", "),
+                required.join(", "),
                 ways.join(", or ")
             ));
         }

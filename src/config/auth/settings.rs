@@ -19,7 +19,7 @@ use crate::config::problems::{Problems, join_path};
 use crate::config::tables::to_map;
 use crate::config::values::one_or_several;
 use crate::credentials::credential_part::{CredentialPart, CredentialValues};
-use crate::credentials::signatures::aws::AwsSignature;
+use crate::credentials::signatures::Signature;
 use crate::credentials::tokens::oauth_client::GrantKind;
 use crate::spec::operation::server;
 
@@ -151,11 +151,7 @@ impl SchemeSettings {
 
     /// Resolves the signatures of its requests. `key` is its own in the file; faults are pushed to
     /// `problems`.
-    pub(super) fn signature(
-        &self,
-        key: &str,
-        problems: &mut Problems,
-    ) -> Option<Arc<AwsSignature>> {
+    pub(super) fn signature(&self, key: &str, problems: &mut Problems) -> Option<Arc<Signature>> {
         let settings = self.sigv4.as_ref()?;
         let others = to_map(self)
             .into_iter()

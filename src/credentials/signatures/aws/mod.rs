@@ -16,13 +16,13 @@ use aws_sigv4::http_request::{
 };
 use aws_sigv4::sign::v4;
 use http::StatusCode;
-use http::header::{DATE, HeaderMap};
+use http::header::{AUTHORIZATION, DATE, HeaderMap, HeaderName};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use self::access_keys::{AccessKeys, KeyEndpoint, secrets};
 use self::issued_keys::{IssuedKeys, PresentKeys};
-use super::kind::{SIGV4_HEADERS, sigv4_sets};
+use super::kind::SignatureKind;
 use crate::call_error::CallError;
 use crate::credentials::sensitive_header;
 use crate::outbound::Clients;
@@ -32,7 +32,71 @@ use crate::spec::{Location, SecurityScheme};
 use crate::text;
 use crate::text::hex;
 
+static SIGV4_HEADERS: [HeaderName; 4] = [
+    AUTHORIZATION,
+    HeaderName::from_static("x-amz-date"),
+    HeaderName::from_static("x-amz-security-token"),
+    HeaderName::from_static("x-amz-content-sha256"),
+];
+
+/// Signatures for AWS.
+pub(crate) static SIGV4: SignatureKind = SignatureKind {
+    key: "sigv4",
+    name: "AWS Signature Version 4",
+    headers: &SIGV4_HEADERS,
+    parameters: &[
+        "x-amz-algorithm",
+        "x-amz-credential",
+        "x-amz-date",
+        "x-amz-expires",
+        "x-amz-security-token",
+        "x-amz-signature",
+        "x-amz-signedheaders",
+    ],
+    misfit,
+    describe_refusal,
+};
+
+/// Returns the end of a sentence if it cannot be what a security scheme of a document asks for.
+fn misfit(scheme: &SecurityScheme) -> Option<&'static str> {
+    match scheme {
+        SecurityScheme::AwsSignature | SecurityScheme::Http(_) => None,
+        SecurityScheme::ApiKey { location, name }
+            if *location == Location::Header && name.eq_ignore_ascii_case("authorization") =>
+        {
+            None
+        }
+        _ => Some(
+            "a signature is sent in `Authorization`, and the document's security scheme of this name is sent elsewhere",
+        ),
+    }
+}
+
+/// Returns a sentence about the clock of this machine if that of the API is another.
+fn describe_refusal(status: StatusCode, headers: &HeaderMap) -> Option<String> {
+    let is_refused = matches!(
+        status,
+        StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+    );
+    let theirs = headers.get(DATE).filter(|_| is_refused)?.to_str().ok()?;
+    let theirs = httpdate::parse_http_date(theirs).ok()?;
+    let (difference, direction) = match SystemTime::now().duration_since(theirs) {
+        Ok(ahead) => (ahead, "ahead of"),
+        Err(behind) => (behind.duration(), "behind"),
+    };
+    (difference > MAX_CLOCK_DIFFERENCE).then(|| {
+        let minutes = difference.as_secs() / 60;
+        format!("The clock of this server is {minutes} minutes {direction} that of the API, so its signatures are not valid; whoever runs this server has to set the clock.")
+    })
+}
+
 impl AwsSignature {
+    /// Its kind.
+    #[expect(clippy::unused_self, reason = "that of another kind differs")]
+    pub(crate) fn kind(&self) -> &'static SignatureKind {
+        &SIGV4
+    }
+
     /// Returns the secrets that never change.
     pub(crate) fn secrets(&self) -> Vec<Vec<u8>> {
         match &self.keys {
@@ -44,21 +108,6 @@ impl AwsSignature {
     /// Returns true if something is requested over TLS to sign.
     pub(crate) fn wants_tls(&self) -> bool {
         matches!(&self.keys, AccessKeyOptions::Issued(endpoint) if endpoint.url().scheme() == "https")
-    }
-
-    /// Returns the end of a sentence if it cannot be what a security scheme of a document asks for.
-    pub(crate) fn misfit(scheme: &SecurityScheme) -> Option<&'static str> {
-        match scheme {
-            SecurityScheme::AwsSignature | SecurityScheme::Http(_) => None,
-            SecurityScheme::ApiKey { location, name }
-                if *location == Location::Header && name.eq_ignore_ascii_case("authorization") =>
-            {
-                None
-            }
-            _ => Some(
-                "a signature is sent in `Authorization`, and the document's security scheme of this name is sent elsewhere",
-            ),
-        }
     }
 
     /// Returns the end of a sentence if it lacks something to sign requests to `base`.
@@ -197,6 +246,12 @@ pub(crate) struct AwsSigner {
 }
 
 impl AwsSigner {
+    /// Its kind.
+    #[expect(clippy::unused_self, reason = "that of another kind differs")]
+    pub(crate) fn kind(&self) -> &'static SignatureKind {
+        &SIGV4
+    }
+
     fn is_of_s3(&self) -> bool {
         SERVICES_OF_S3.contains(&self.scope.service.as_str())
     }
@@ -264,7 +319,7 @@ impl AwsSigner {
     /// cannot be signed.
     pub(crate) async fn sign(&self, request: &mut Request) -> Result<Arc<Redactor>, CallError> {
         refuse_signed_query(request)?;
-        for name in &SIGV4_HEADERS {
+        for name in SIGV4.headers {
             request.headers.remove(name);
         }
         if self.is_of_s3() {
@@ -282,24 +337,6 @@ impl AwsSigner {
             })?;
         self.set_headers(request, &hash, &keys, SystemTime::now())
     }
-
-    /// Returns a sentence about the clock of this machine if that of the API is another.
-    pub(crate) fn describe_refusal(status: StatusCode, headers: &HeaderMap) -> Option<String> {
-        let is_refused = matches!(
-            status,
-            StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
-        );
-        let theirs = headers.get(DATE).filter(|_| is_refused)?.to_str().ok()?;
-        let theirs = httpdate::parse_http_date(theirs).ok()?;
-        let (difference, direction) = match SystemTime::now().duration_since(theirs) {
-            Ok(ahead) => (ahead, "ahead of"),
-            Err(behind) => (behind.duration(), "behind"),
-        };
-        (difference > MAX_CLOCK_DIFFERENCE).then(|| {
-            let minutes = difference.as_secs() / 60;
-            format!("The clock of this server is {minutes} minutes {direction} that of the API, so its signatures are not valid; whoever runs this server has to set the clock.")
-        })
-    }
 }
 
 fn unsigned(why: &str) -> CallError {
@@ -312,7 +349,7 @@ fn unsigned(why: &str) -> CallError {
 /// A second signature in the query would contradict the one in the headers.
 fn refuse_signed_query(request: &Request) -> Result<(), CallError> {
     let mut pairs = request.url.query_pairs();
-    match pairs.find(|(name, _)| sigv4_sets(Location::Query, name)) {
+    match pairs.find(|(name, _)| SIGV4.sets(Location::Query, name)) {
         None => Ok(()),
         Some((name, _)) => Err(CallError::InvalidRequest {
             argument: text::one_line(&name),
