@@ -361,11 +361,11 @@ pub(crate) fn is_encrypted_or_local(url: &Url) -> bool {
 /// A failed exchange. The source is the whole chain of causes, without the URL.
 pub(crate) struct OutboundFailure {
     /// Stage that the exchange reached.
-    pub stage: Stage,
+    pub(crate) stage: Stage,
     /// True if the connection is made through a proxy.
-    pub has_proxy: bool,
+    pub(crate) has_proxy: bool,
     /// The first of the causes.
-    pub cause: HttpError,
+    pub(crate) cause: HttpError,
 }
 
 /// Stage that an exchange reached.

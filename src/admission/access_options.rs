@@ -263,9 +263,9 @@ impl NamedToken {
 /// Digest of a token that is accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct KnownToken {
-    pub token: StaticToken,
+    pub(super) token: StaticToken,
     /// Index of the token among those with a name, if it is one.
-    pub named: Option<usize>,
+    pub(super) named: Option<usize>,
 }
 
 impl KnownToken {

@@ -76,7 +76,7 @@ pub(super) fn check_times(claims: &JsonObject) -> Result<Option<SystemTime>, Ref
 
 /// The claims of a token, each of which is there once (RFC 7519 section 4), like each member of
 /// them: of two, this server and another one could take different ones.
-pub(super) struct Claims(pub JsonObject);
+pub(super) struct Claims(pub(super) JsonObject);
 
 impl<'de> Deserialize<'de> for Claims {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

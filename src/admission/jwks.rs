@@ -45,7 +45,7 @@ const RSA: [Algorithm; 6] = [
 pub(crate) struct IssuerKey {
     id: Option<String>,
     algorithms: Vec<Algorithm>,
-    pub public: DecodingKey,
+    pub(crate) public: DecodingKey,
 }
 
 impl IssuerKey {

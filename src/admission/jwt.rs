@@ -49,27 +49,27 @@ pub struct OauthOptions {
 
 /// Verifies tokens.
 pub(super) struct Oauth {
-    pub options: OauthOptions,
-    pub keys: Arc<Keys>,
+    pub(super) options: OauthOptions,
+    pub(super) keys: Arc<Keys>,
     introspection: Option<Arc<Introspection>>,
 }
 
 /// An endpoint as tokens and clients know it.
 pub(super) struct ProtectedResource {
     /// Its URL.
-    pub url: Url,
-    pub validation: Validation,
+    pub(super) url: Url,
+    pub(super) validation: Validation,
     /// Scopes that its calls may need by what their tools do, besides those of the whole server.
-    pub tool_scopes: ToolScopes,
+    pub(super) tool_scopes: ToolScopes,
     /// Those by rules of `access`. The metadata do not list them: a client asks for all that is
     /// listed, and each user would be asked for those of an administrator.
-    pub rule_scopes: Vec<String>,
-    pub reads_only: bool,
-    pub serves_one_api: bool,
+    pub(super) rule_scopes: Vec<String>,
+    pub(super) reads_only: bool,
+    pub(super) serves_one_api: bool,
     /// Its name for people, and the page about it, if the operator set them. What a document has
     /// is not shown to clients without a token.
-    pub name: Option<String>,
-    pub documentation: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) documentation: Option<String>,
 }
 
 impl ProtectedResource {

@@ -121,7 +121,7 @@ impl RateLimit {
 /// The sender of a request, as long as it has not proved who it is.
 pub(super) struct Stranger<'r> {
     /// The key of its address.
-    pub address: ClientKey,
+    pub(super) address: ClientKey,
     rate: Option<&'r RateLimit>,
     is_counted: bool,
 }

@@ -11,7 +11,7 @@ use crate::mcp::endpoints::served_apis::{MCP_PATH, McpEndpoint, ServedApis};
 /// The endpoints as protected resources, by their paths.
 #[derive(Default)]
 pub(super) struct Resources {
-    pub by_path: HashMap<String, ProtectedResource>,
+    pub(super) by_path: HashMap<String, ProtectedResource>,
 }
 
 impl Resources {

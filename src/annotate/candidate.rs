@@ -18,12 +18,12 @@ use crate::text;
 /// The operations of a document, and what was found while they were named and decided about.
 pub(crate) struct Candidates {
     /// All candidates, in the order of the document.
-    pub all: Vec<Candidate>,
+    pub(crate) all: Vec<Candidate>,
     /// A sentence for each pattern of the settings that had to match an operation, and matches
     /// none.
-    pub unmatched: Vec<String>,
-    pub diagnostics: Vec<Diagnostic>,
-    pub rule_findings: RuleFindings,
+    pub(crate) unmatched: Vec<String>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) rule_findings: RuleFindings,
 }
 
 impl Candidates {

@@ -65,31 +65,31 @@ pub(crate) enum KnownClient {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientProfile {
     /// The client's name, for people.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Longest tool name after the client has put the server's name before it.
-    pub max_name_bytes: usize,
+    pub(crate) max_name_bytes: usize,
     /// The number of tools above which it hides or refuses some.
-    pub max_tools: Option<usize>,
+    pub(crate) max_tools: Option<usize>,
     /// True if the client supports `$ref` and `$defs`.
-    pub knows_references: bool,
+    pub(crate) knows_references: bool,
     /// Number of tokens up to which it takes a result whole, unless the operator sets another
     /// number; 0 is no limit.
-    pub result_tokens: usize,
+    pub(crate) result_tokens: usize,
     /// True if it takes longer results if a tool declares so in
     /// `_meta["anthropic/maxResultSizeChars"]`.
-    pub reads_max_result_size: bool,
+    pub(crate) reads_max_result_size: bool,
     /// Form in which it shows a model a result with structured content, if that is known.
-    pub shows: Option<&'static str>,
+    pub(crate) shows: Option<&'static str>,
     /// True if it shows a model images.
-    pub shows_images: Option<bool>,
+    pub(crate) shows_images: Option<bool>,
     /// True if it asks its user if a server requests that (MCP, elicitation).
-    pub asks: Option<bool>,
+    pub(crate) asks: Option<bool>,
     /// Further remark for its users, as a clause.
-    pub remark: &'static str,
+    pub(crate) remark: &'static str,
     /// Source of these facts about results.
-    pub source: &'static str,
+    pub(crate) source: &'static str,
     /// The month in which they were found.
-    pub checked: &'static str,
+    pub(crate) checked: &'static str,
 }
 
 /// Clients of which nothing else is known. The names that clients show to models are

@@ -16,9 +16,9 @@ use crate::spec::{Diagnostic, Document, Operation, Span, pointer};
 /// Settings of an extension of the document for a tool.
 pub(crate) struct Authored {
     /// The extension's name.
-    pub extension: &'static str,
+    pub(crate) extension: &'static str,
     /// Its settings.
-    pub said: Override,
+    pub(crate) said: Override,
 }
 
 /// The extensions of the document's root, which are the weakest.

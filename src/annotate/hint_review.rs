@@ -12,13 +12,13 @@ use crate::text::counted;
 /// Advice on the hints of one operation.
 pub(crate) struct HintAdvice {
     /// The contradiction. A warning is most likely right, a note is a guess.
-    pub diagnostic: Diagnostic,
+    pub(crate) diagnostic: Diagnostic,
     /// The rule for `overrides` that follows the advice, as YAML, if there is just one.
-    pub rule: Option<String>,
+    pub(crate) rule: Option<String>,
     /// True if the operation looks more dangerous than it is served as.
-    pub is_understated: bool,
+    pub(crate) is_understated: bool,
     /// The word of the operation that it is about.
-    pub word: Option<&'static str>,
+    pub(crate) word: Option<&'static str>,
 }
 
 impl HintAdvice {
@@ -217,17 +217,17 @@ pub(crate) fn summarize_words<'h>(
 #[derive(Clone)]
 pub(crate) struct Restriction {
     /// The tool's name.
-    pub tool: String,
+    pub(crate) tool: String,
     /// Method and path.
-    pub label: String,
+    pub(crate) label: String,
     /// Location of the operation in the document, as a JSON Pointer fragment.
-    pub pointer: String,
+    pub(crate) pointer: String,
     /// The word; `None` if no word says that the tool is harmless.
-    pub word: Option<&'static str>,
+    pub(crate) word: Option<&'static str>,
     /// The hint, and the value of it, by which the operator frees the operation.
-    pub frees: (Hint, bool),
+    pub(crate) frees: (Hint, bool),
     /// True if the operation is left out; else a person must confirm each call.
-    pub is_left_out: bool,
+    pub(crate) is_left_out: bool,
 }
 
 impl Restriction {

@@ -87,26 +87,26 @@ pub struct Layers {
 #[derive(Clone, Default)]
 pub(crate) struct Decision {
     /// The hints.
-    pub hints: Hints,
+    pub(crate) hints: Hints,
     /// All other settings. Most operations share an empty one.
-    pub said: Arc<Override>,
+    pub(crate) said: Arc<Override>,
     /// Hints of the words of the operation.
-    pub wording: Wording,
+    pub(crate) wording: Wording,
 }
 
 /// An operation that may become a tool: its names, and what was decided about it.
 pub(crate) struct Candidate {
-    pub operation: Box<Operation>,
+    pub(crate) operation: Box<Operation>,
     /// The name that it has without a requested name, and without the prefix of all names.
-    pub own_name: String,
+    pub(crate) own_name: String,
     /// The name that it has if only the document requests one.
-    pub authored_name: String,
+    pub(crate) authored_name: String,
     /// The name of the tool.
-    pub name: String,
-    pub title: String,
+    pub(crate) name: String,
+    pub(crate) title: String,
     /// The rules of `access` that a caller must meet, by their places.
-    pub access: Vec<usize>,
-    pub decision: Decision,
+    pub(crate) access: Vec<usize>,
+    pub(crate) decision: Decision,
 }
 
 impl Candidate {

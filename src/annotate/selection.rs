@@ -78,8 +78,8 @@ pub(crate) enum LeftOut {
 #[derive(Debug, Clone)]
 pub(crate) struct TokenShare {
     /// Name of the token.
-    pub name: String,
-    pub selection: Selection,
+    pub(crate) name: String,
+    pub(crate) selection: Selection,
 }
 
 impl TokenShare {

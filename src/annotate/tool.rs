@@ -265,7 +265,7 @@ pub(super) struct InputTimes<'o> {
     /// Number of bytes of all tools so far.
     bytes: usize,
     /// Least number of bytes of the list, once it is known to be too long.
-    pub too_long: Option<usize>,
+    pub(super) too_long: Option<usize>,
 }
 
 impl<'o> InputTimes<'o> {

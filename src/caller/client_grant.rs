@@ -12,20 +12,20 @@ use crate::spec::operation::rules::AccessDemand;
 /// Scopes and claims that the token of a client grants.
 #[derive(Clone)]
 pub(crate) struct ClientGrant {
-    pub scopes: Scopes,
+    pub(crate) scopes: Scopes,
     /// Claims of its verified access token.
-    pub claims: Option<Arc<JsonObject>>,
+    pub(crate) claims: Option<Arc<JsonObject>>,
     /// The token of `auth_tokens` that it is, if it is one.
-    pub token: Option<Arc<TokenClaims>>,
+    pub(crate) token: Option<Arc<TokenClaims>>,
 }
 
 /// Token of `auth_tokens`.
 pub(crate) struct TokenClaims {
     /// Index among the tokens with names.
-    pub place: usize,
-    pub name: String,
+    pub(crate) place: usize,
+    pub(crate) name: String,
     /// Claims for rules of `access` alone, because they are not signed.
-    pub claims: JsonObject,
+    pub(crate) claims: JsonObject,
 }
 
 /// Grant of a caller without a token.
@@ -145,11 +145,11 @@ pub struct ToolScopes {
 #[derive(Clone, Default)]
 pub(crate) struct ScopeDemand {
     /// Scopes of the whole server, by what its tools do.
-    pub of_tools: ToolScopes,
+    pub(crate) of_tools: ToolScopes,
     /// Scopes of every call, which a client asks for again with others.
-    pub of_all: Vec<String>,
+    pub(crate) of_all: Vec<String>,
     /// All scopes that a client may ask for, in order; empty if there is nobody to ask.
-    pub offered: Vec<String>,
+    pub(crate) offered: Vec<String>,
 }
 
 impl ScopeDemand {
@@ -205,23 +205,23 @@ impl ToolScopes {
 #[derive(Clone, Default)]
 pub(crate) struct ShownTools {
     /// The permission for each tool, by its place; `None` if all are granted.
-    pub permissions: Option<Arc<[Permission]>>,
+    pub(crate) permissions: Option<Arc<[Permission]>>,
     /// True if the endpoint serves only tools that count as read-only.
-    pub reads_only: bool,
+    pub(crate) reads_only: bool,
     /// The names of the meta-tools that call what reads, what writes and what is destructive; `None`
     /// if each tool is called by its own name.
-    pub meta_tools: Option<Arc<[String; 3]>>,
+    pub(crate) meta_tools: Option<Arc<[String; 3]>>,
 }
 
 /// A tool, as far as it decides who may list it and how it is called.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct NamedTool {
     /// The name of the tool.
-    pub name: Arc<str>,
+    pub(crate) name: Arc<str>,
     /// Its place among the tools of its API.
-    pub place: usize,
-    pub is_read_only: bool,
-    pub is_destructive: bool,
+    pub(crate) place: usize,
+    pub(crate) is_read_only: bool,
+    pub(crate) is_destructive: bool,
 }
 
 impl ShownTools {

@@ -86,15 +86,15 @@ pub struct Caller {
 #[derive(Clone)]
 pub(crate) struct AuthenticatedClient {
     /// Identifies the client for limits.
-    pub key: ClientKey,
+    pub(crate) key: ClientKey,
     /// The name that was proved, if there is an audit log.
-    pub name: Option<Arc<str>>,
+    pub(crate) name: Option<Arc<str>>,
     /// Scopes and claims of its token.
-    pub granted: ClientGrant,
+    pub(crate) granted: ClientGrant,
     /// Its token, if it is a user's and some API is called as the user.
-    pub subject: Option<Arc<SubjectToken>>,
+    pub(crate) subject: Option<Arc<SubjectToken>>,
     /// SHA-256 of its static token without a name.
-    pub digest: Option<[u8; 32]>,
+    pub(crate) digest: Option<[u8; 32]>,
 }
 
 impl AuthenticatedClient {
@@ -202,12 +202,12 @@ impl fmt::Debug for Caller {
 
 /// The address at the other end of a connection.
 #[derive(Clone, Copy)]
-pub(crate) struct Peer(pub IpAddr);
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Identifies the client that a request counts for: a hash, so that neither tokens nor subjects are
 /// kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct ClientKey(pub u64);
+pub(crate) struct ClientKey(pub(crate) u64);
 
 impl ClientKey {
     /// An authenticated client.
@@ -291,20 +291,20 @@ type ReportWait = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct WaitPlace {
     /// The name of the API, if a server has several.
-    pub api: Option<String>,
+    pub(crate) api: Option<String>,
     /// The value of the caller's tenant.
-    pub tenant: Option<String>,
+    pub(crate) tenant: Option<String>,
     /// The path of the endpoint.
-    pub endpoint: Arc<str>,
+    pub(crate) endpoint: Arc<str>,
     /// The beginning of a sentence that says how to go on, before a handle.
     ///
     /// # Errors
     /// A sentence that says why nothing can go on.
-    pub how: Result<String, String>,
+    pub(crate) how: Result<String, String>,
     /// Cancelled when the server is about to end.
-    pub ending: CancellationToken,
+    pub(crate) ending: CancellationToken,
     /// Takes the newest state of an operation, in words.
-    pub report: Option<ReportWait>,
+    pub(crate) report: Option<ReportWait>,
 }
 
 /// Returns true if a client that holds `own` of `taken` places may take one more of `capacity`. It

@@ -21,9 +21,9 @@ const MAX_NAMED_TOOLS: usize = 10;
 #[derive(Serialize)]
 pub(crate) struct ToolCost {
     /// The tool's name.
-    pub tool: String,
+    pub(crate) tool: String,
     /// Its bytes in the list.
-    pub bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 /// Cost of the tools of one tag.
@@ -31,14 +31,14 @@ pub(crate) struct ToolCost {
 pub(crate) struct TagCost {
     /// The tag; none for tools without one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tag: Option<String>,
+    pub(crate) tag: Option<String>,
     /// The pattern for `--tool-include` that offers these tools.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub include: Option<String>,
+    pub(crate) include: Option<String>,
     /// Number of tools that have it.
-    pub tools: usize,
+    pub(crate) tools: usize,
     /// Approximate number of their tokens in the list.
-    pub tokens: usize,
+    pub(crate) tokens: usize,
 }
 
 /// Returns the number of bytes of the answer to `tools/list`.
@@ -69,14 +69,14 @@ pub(crate) fn list_warnings(tools: usize, tokens: usize, profile: &ClientProfile
 #[derive(Serialize)]
 pub(crate) struct ClientCost {
     /// Its name.
-    pub client: &'static str,
+    pub(crate) client: &'static str,
     /// Number of tools that it takes, if that is limited.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_tools: Option<usize>,
+    pub(crate) max_tools: Option<usize>,
     /// True if the client takes all of them.
-    pub takes_all: bool,
+    pub(crate) takes_all: bool,
     /// The setting for it.
-    pub setting: &'static str,
+    pub(crate) setting: &'static str,
 }
 
 /// Returns the effect on each client of a list that is long for any of them; none for a short one.

@@ -26,11 +26,11 @@ pub(crate) enum Impact {
 /// One change of one tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct ToolChange {
-    pub impact: Impact,
+    pub(crate) impact: Impact,
     /// The tool's name, the new one if it has one.
-    pub tool: String,
+    pub(crate) tool: String,
     /// Description of the change.
-    pub change: String,
+    pub(crate) change: String,
 }
 
 /// Facts about a tool that are compared.

@@ -124,7 +124,7 @@ pub(super) struct DanglingReferences<'d> {
     /// The references that were looked up, if the same text means the same everywhere: no schema
     /// has a base of its own.
     looked_up: Option<HashSet<String>>,
-    pub found: Vec<Diagnostic>,
+    pub(super) found: Vec<Diagnostic>,
 }
 
 impl<'d> DanglingReferences<'d> {

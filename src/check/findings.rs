@@ -17,34 +17,34 @@ use crate::text::counted;
 #[derive(Serialize)]
 pub(crate) struct Finding {
     /// Severity.
-    pub level: Severity,
+    pub(crate) level: Severity,
     /// Kind: `document`, `client` or `annotation`.
-    pub rule: &'static str,
+    pub(crate) rule: &'static str,
     /// Problem and advice.
-    pub message: String,
+    pub(crate) message: String,
     /// The rule for `overrides` that follows the advice, as YAML.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub suggestion: Option<String>,
+    pub(crate) suggestion: Option<String>,
     /// Location as a JSON Pointer fragment.
-    pub pointer: String,
+    pub(crate) pointer: String,
     /// The file, if it is not the document itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
+    pub(crate) file: Option<String>,
     /// The line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<usize>,
+    pub(crate) line: Option<usize>,
     /// The column, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<usize>,
+    pub(crate) column: Option<usize>,
     /// Its place, if that is known before the line is.
     #[serde(skip)]
     span: Option<Span>,
     /// True if an operation is more dangerous by its name than by its served hints.
     #[serde(skip)]
-    pub is_understated: bool,
+    pub(crate) is_understated: bool,
     /// The word of the operation that it is about: findings are grouped by it.
     #[serde(skip)]
-    pub word: Option<&'static str>,
+    pub(crate) word: Option<&'static str>,
 }
 
 impl Finding {

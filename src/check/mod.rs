@@ -34,53 +34,53 @@ use crate::text::{counted, one_line};
 #[derive(Serialize)]
 pub(crate) struct Report {
     /// Source of the document.
-    pub source: String,
+    pub(crate) source: String,
     /// Its title.
-    pub title: String,
+    pub(crate) title: String,
     /// Number of operations that became tools.
-    pub tools: usize,
+    pub(crate) tools: usize,
     /// Number of tools that are marked as read-only.
-    pub read_only: usize,
+    pub(crate) read_only: usize,
     /// Number of bytes of the answer to `tools/list`.
-    pub bytes: usize,
+    pub(crate) bytes: usize,
     /// Approximate number of tokens of that.
-    pub tokens: usize,
+    pub(crate) tokens: usize,
     /// Approximate number of tokens that `describe: brief` would add.
-    pub brief_tokens: usize,
+    pub(crate) brief_tokens: usize,
     /// The tools that take the most bytes.
-    pub largest: Vec<ToolCost>,
+    pub(crate) largest: Vec<ToolCost>,
     /// Cost of the tools of each tag, the largest first.
-    pub by_tag: Vec<TagCost>,
+    pub(crate) by_tag: Vec<TagCost>,
     /// Treatment of results by the client of `--client`, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub client: Option<String>,
+    pub(crate) client: Option<String>,
     /// Effect of a long list on clients.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub clients: Vec<ClientCost>,
+    pub(crate) clients: Vec<ClientCost>,
     /// The credentials that the tools need.
-    pub credentials: Vec<CredentialNeed>,
+    pub(crate) credentials: Vec<CredentialNeed>,
     /// Destinations and credentials of calls if there are tenants, in lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tenants: Vec<String>,
+    pub(crate) tenants: Vec<String>,
     /// Tools that are called as the user, in lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub as_user: Vec<String>,
+    pub(crate) as_user: Vec<String>,
     /// Warnings of `serve` at its start.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// Errors first, then warnings, then notes; in each, first what looks more dangerous than it is
     /// served as.
-    pub findings: Vec<Finding>,
+    pub(crate) findings: Vec<Finding>,
 }
 
 /// A security scheme that tools use.
 #[derive(Serialize)]
 pub(crate) struct CredentialNeed {
     /// Its name in the document.
-    pub scheme: String,
+    pub(crate) scheme: String,
     /// Setting of the operator for it.
-    pub setting: String,
+    pub(crate) setting: String,
     /// Number of tools that use it.
-    pub tools: usize,
+    pub(crate) tools: usize,
 }
 
 impl Report {
@@ -146,9 +146,9 @@ pub(crate) fn check(
 /// Use of a security scheme by tools.
 pub(crate) struct SchemeUse {
     /// Number of tools that use it.
-    pub tools: usize,
+    pub(crate) tools: usize,
     /// True if no tool can be called without it.
-    pub is_always_required: bool,
+    pub(crate) is_always_required: bool,
 }
 
 /// The schemes of the document, and how tools use them, by name.

@@ -14,9 +14,9 @@ const MAX_DEPTH: usize = 128;
 /// An object of a document.
 pub(super) struct WalkedObject<'w, 't> {
     /// Its kind; `None` for an object that is not looked through, such as an example.
-    pub kind: Option<ObjectKind>,
-    pub node: Node<'t>,
-    pub members: &'w Object<'t>,
+    pub(super) kind: Option<ObjectKind>,
+    pub(super) node: Node<'t>,
+    pub(super) members: &'w Object<'t>,
     place: &'w str,
 }
 

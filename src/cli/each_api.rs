@@ -22,8 +22,8 @@ pub(crate) const UNREADABLE: u8 = 3;
 
 /// The APIs that could be loaded, each with its settings, and whether all could.
 pub(crate) struct LoadedApis {
-    pub apis: Vec<(Arc<ApiConfig>, Loaded)>,
-    pub is_complete: bool,
+    pub(crate) apis: Vec<(Arc<ApiConfig>, Loaded)>,
+    pub(crate) is_complete: bool,
 }
 
 /// Loads of APIs, which end with the places of the APIs.

@@ -16,8 +16,8 @@ use crate::transport::http::page::page_as_file;
 /// The tools that are shown.
 pub(crate) struct Shown<'a> {
     /// The document's title.
-    pub title: String,
-    pub tools: &'a [&'a BoundTool],
+    pub(crate) title: String,
+    pub(crate) tools: &'a [&'a BoundTool],
 }
 
 impl Shown<'_> {

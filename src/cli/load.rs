@@ -196,12 +196,12 @@ pub(crate) enum LoadPurpose {
 
 /// An API, and what it depends on.
 pub(crate) struct Loaded {
-    pub api: Arc<Api>,
-    pub diagnostics: Vec<Diagnostic>,
+    pub(crate) api: Arc<Api>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
     /// Mock that its calls go to under `--mock`; it must live as long as calls are made.
-    pub mock: Option<mock::Running>,
+    pub(crate) mock: Option<mock::Running>,
     /// Revisions of all that was read, if it will be watched for changes.
-    pub seen: Vec<Revision>,
+    pub(crate) seen: Vec<Revision>,
 }
 
 /// Warns if the certificate of an API is not checked, which puts every call at risk.

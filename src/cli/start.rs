@@ -209,9 +209,9 @@ pub(crate) async fn load_into(
 pub(crate) struct Served {
     /// Mocks that calls go to under `--mock`, including those of calls in flight that began with an
     /// earlier API.
-    pub mocks: Vec<(Weak<Api>, Running)>,
+    pub(crate) mocks: Vec<(Weak<Api>, Running)>,
     /// Revisions of what was read for it.
-    pub seen: Vec<Revision>,
+    pub(crate) seen: Vec<Revision>,
     /// Warnings that were logged about it.
     warnings: Vec<String>,
 }

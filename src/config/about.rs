@@ -33,22 +33,22 @@ const MAX_ICON_BYTES: usize = 64 << 10;
 pub(crate) struct AboutSettings {
     /// The name for programs, of letters, digits, `-`, `_` and `.`; else it is made from the title
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     /// The name for people; else the document's title
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
+    pub(crate) title: Option<String>,
     /// A sentence about the server; else the document's `info.summary`
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
+    pub(crate) description: Option<String>,
     /// The URL of a page about the server; else the document's `externalDocs.url`
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub website: Option<String>,
+    pub(crate) website: Option<String>,
     /// An https URL, or a PNG or SVG file of at most 64 KiB; else the document's `info.x-logo.url`
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub icon: Option<String>,
+    pub(crate) icon: Option<String>,
     /// Instructions for the model, at most 1,500 bytes; else the document's description
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
+    pub(crate) instructions: Option<String>,
 }
 
 /// Reads the introduction; faults are pushed to `problems`.

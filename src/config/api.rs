@@ -45,29 +45,29 @@ use crate::transport::http::ToolScopes;
 pub(crate) struct ApiConfig {
     /// Settings of its calls and tools; the destination of calls is decided when the document is
     /// loaded.
-    pub options: ApiOptions,
+    pub(crate) options: ApiOptions,
     /// The document, and how it is read.
-    pub document: DocumentOptions,
+    pub(crate) document: DocumentOptions,
     /// `--base-url`.
-    pub base_url: Option<Url>,
+    pub(crate) base_url: Option<Url>,
     /// The document's server that is used, if there is no `--base-url`.
-    pub server: Choice,
+    pub(crate) server: Choice,
     /// `--mock`.
-    pub mock: bool,
+    pub(crate) mock: bool,
     /// Options of the list of tools.
-    pub list: ListOptions,
+    pub(crate) list: ListOptions,
     /// Profile of the client.
-    pub profile: ClientProfile,
+    pub(crate) profile: ClientProfile,
     /// True if a document with a part that is read loosely is refused.
-    pub strict: bool,
+    pub(crate) strict: bool,
     /// Outgoing connections.
-    pub outbound: OutboundOptions,
+    pub(crate) outbound: OutboundOptions,
     /// Interval at which a server checks for changes of the document.
-    pub reload: Option<Duration>,
+    pub(crate) reload: Option<Duration>,
     /// Scopes that calls need of a client's token, besides those of the whole server.
-    pub scopes: ToolScopes,
+    pub(crate) scopes: ToolScopes,
     /// Warnings about settings that are valid but probably not intended, in sentences.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Resolves the settings of an API; faults are pushed to `problems`. `None` if there is no

@@ -18,7 +18,7 @@ use crate::spec::{ExternalReferences, Source, SourceReader};
 pub(crate) struct DocumentSettings {
     /// The OpenAPI document: a file, an http(s) URL, or - for standard input
     #[arg(long, value_name = "FILE|URL|-", help_heading = "Document")]
-    pub spec: Option<String>,
+    pub(crate) spec: Option<String>,
 
     /// A header for fetching the document from a URL (a list; for secrets, use
     /// --spec-header-env)
@@ -29,7 +29,7 @@ pub(crate) struct DocumentSettings {
         value_name = "NAME: VALUE",
         help_heading = "Document"
     )]
-    pub spec_header: Vec<String>,
+    pub(crate) spec_header: Vec<String>,
 
     /// A header for fetching the document, with its value in an environment variable (repeatable)
     #[arg(
@@ -38,7 +38,7 @@ pub(crate) struct DocumentSettings {
         value_name = "NAME=VARIABLE",
         help_heading = "Document"
     )]
-    pub spec_header_env: Vec<String>,
+    pub(crate) spec_header_env: Vec<String>,
 
     /// An OpenAPI Overlay that is applied to the document: a file or an http(s) URL (a list)
     #[arg(
@@ -48,23 +48,23 @@ pub(crate) struct DocumentSettings {
         value_name = "FILE|URL",
         help_heading = "Document"
     )]
-    pub overlay: Vec<String>,
+    pub(crate) overlay: Vec<String>,
 
     /// References into other files that are followed [default: local]
     #[arg(long, hide = true, value_name = "WHICH", help_heading = "Document")]
-    pub external_refs: Option<ExternalReferences>,
+    pub(crate) external_refs: Option<ExternalReferences>,
 }
 
 /// The document of an API, and how it is read.
 #[derive(Clone)]
 pub(crate) struct DocumentOptions {
-    pub source: Source,
+    pub(crate) source: Source,
     /// Headers for fetching the document, marked as sensitive.
-    pub headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     /// Overlays, in the order in which they are applied.
-    pub overlays: Vec<Source>,
+    pub(crate) overlays: Vec<Source>,
     /// The references into other files that are followed.
-    pub external_references: ExternalReferences,
+    pub(crate) external_references: ExternalReferences,
 }
 
 impl DocumentOptions {

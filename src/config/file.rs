@@ -31,14 +31,14 @@ use crate::api::about::ApiName;
 pub(crate) struct FileSettings {
     #[command(flatten)]
     #[serde(flatten)]
-    pub command: CommandSettings,
+    pub(crate) command: CommandSettings,
     #[command(flatten)]
     #[serde(flatten)]
-    pub server: ServerSettings,
+    pub(crate) server: ServerSettings,
     /// Several APIs, as far as they can be read, if `apis` is there.
     #[arg(skip)]
     #[serde(skip)]
-    pub apis: Option<Vec<NamedSettings>>,
+    pub(crate) apis: Option<Vec<NamedSettings>>,
 }
 
 /// The settings of a file's text, with paths that are relative to `folder`; what is wrong with it is

@@ -191,11 +191,11 @@ pub(crate) struct ForwardSettings {
         value_name = "NAME[=AS]",
         help_heading = "Credentials"
     )]
-    pub forward_header: Vec<String>,
+    pub(crate) forward_header: Vec<String>,
 
     /// Pass the client's Authorization header on to the API
     #[arg(long, hide = true, help_heading = "Credentials")]
-    pub forward_authorization: Option<bool>,
+    pub(crate) forward_authorization: Option<bool>,
 }
 
 /// Resolves the headers that are forwarded; faults are pushed to `problems`.

@@ -66,23 +66,23 @@ use crate::api::about::ApiName;
 /// Settings from all sources, the stronger over the weaker, before they are checked.
 #[derive(Default)]
 pub(crate) struct LayeredSettings {
-    pub process: ProcessSettings,
-    pub server: ServerSettings,
+    pub(crate) process: ProcessSettings,
+    pub(crate) server: ServerSettings,
     /// The only API, or several in the order of their names; none if `apis` cannot be read.
-    pub apis: Vec<NamedSettings>,
+    pub(crate) apis: Vec<NamedSettings>,
     /// The introduction of several APIs as a whole.
     about: AboutSettings,
     /// The chosen ones of several.
     chosen: Vec<ApiName>,
     /// The problems of the configuration file, and of `--api`.
-    pub problems: Problems,
+    pub(crate) problems: Problems,
 }
 
 /// The settings of a command, checked.
 pub(crate) struct Config {
-    pub process: ProcessConfig,
+    pub(crate) process: ProcessConfig,
     /// One without a name, or all that have one.
-    pub apis: Vec<ApiConfig>,
+    pub(crate) apis: Vec<ApiConfig>,
 }
 
 impl LayeredSettings {

@@ -28,29 +28,29 @@ use crate::shared_state::state::SharedState;
 #[derive(Clone)]
 pub(crate) struct ProcessConfig {
     /// Transport by which clients reach the server.
-    pub transport: Transport,
+    pub(crate) transport: Transport,
     /// Observability.
-    pub observability: ObservabilityConfig,
+    pub(crate) observability: ObservabilityConfig,
     /// Introduction of several APIs as a whole.
-    pub about: About,
+    pub(crate) about: About,
     /// The calls that a person must confirm.
-    pub confirm: Confirm,
+    pub(crate) confirm: Confirm,
     /// Who is asked about them.
-    pub asked_by: AskedBy,
+    pub(crate) asked_by: AskedBy,
     /// True if all of several APIs must be served.
-    pub require_all: bool,
+    pub(crate) require_all: bool,
     /// State that it shares with other replicas.
-    pub shared_state: Option<Arc<SharedState>>,
+    pub(crate) shared_state: Option<Arc<SharedState>>,
     /// The keys that encrypt what is kept outside the process.
-    pub state_keys: Option<StateKeys>,
+    pub(crate) state_keys: Option<StateKeys>,
     /// Budget of memory for its requests and replies.
-    pub memory: MemoryBudget,
+    pub(crate) memory: MemoryBudget,
     /// Replies that become files.
-    pub delivery: FileDelivery,
+    pub(crate) delivery: FileDelivery,
     /// Shares of the tools that tokens with a name may call.
-    pub shares: Arc<[TokenShare]>,
+    pub(crate) shares: Arc<[TokenShare]>,
     /// Places for filters of replies.
-    pub filters: Arc<Semaphore>,
+    pub(crate) filters: Arc<Semaphore>,
 }
 
 /// The settings of the process; what is wrong with them is pushed to `problems`. The certificate of

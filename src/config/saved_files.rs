@@ -22,12 +22,12 @@ pub(crate) struct SavedFileSettings {
     /// Over stdio, save replies that are not text and too large for a result to new files in this
     /// folder; no other user may write to it
     #[arg(long, value_name = "DIR", help_heading = "Calls")]
-    pub save_files: Option<PathBuf>,
+    pub(crate) save_files: Option<PathBuf>,
 
     /// The maximum size of a reply that goes to a file, in bytes, instead of --max-response-bytes
     /// [default: 1073741824]
     #[arg(long, hide = true, value_name = "BYTES", help_heading = "Calls")]
-    pub max_file_bytes: Option<u64>,
+    pub(crate) max_file_bytes: Option<u64>,
 }
 
 impl SavedFileSettings {
@@ -47,12 +47,12 @@ pub(crate) struct FileStoreSettings {
     /// Over HTTP, keep such replies in this folder for 10 minutes, and give clients links to them;
     /// no other user may write to it
     #[arg(long, hide = true, value_name = "DIR", help_heading = "Calls")]
-    pub file_store: Option<PathBuf>,
+    pub(crate) file_store: Option<PathBuf>,
 
     /// The maximum size of all files in that folder, in bytes; a client may take half of what
     /// others leave free [default: 4294967296]
     #[arg(long, hide = true, value_name = "BYTES", help_heading = "Calls")]
-    pub file_store_bytes: Option<u64>,
+    pub(crate) file_store_bytes: Option<u64>,
 }
 
 /// Resolves the destination of files; what is wrong with the settings is pushed to `problems`.

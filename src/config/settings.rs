@@ -34,12 +34,12 @@ pub(crate) struct CommandSettings {
     /// The only API.
     #[command(flatten)]
     #[serde(flatten)]
-    pub api: ApiSettings,
+    pub(crate) api: ApiSettings,
 
     /// The process.
     #[command(flatten)]
     #[serde(flatten)]
-    pub process: ProcessSettings,
+    pub(crate) process: ProcessSettings,
 }
 
 /// Settings of one API. Nothing but its [`CommonSettings`] is inherited if there are several.
@@ -49,12 +49,12 @@ pub(crate) struct ApiSettings {
     /// The document.
     #[command(flatten)]
     #[serde(flatten)]
-    pub document: DocumentSettings,
+    pub(crate) document: DocumentSettings,
 
     /// The URL that requests go to, instead of the servers that the document names
     #[arg(long, value_name = "URL", help_heading = "Upstream")]
     #[schemars(example = &"https://api.example/v1")]
-    pub base_url: Option<String>,
+    pub(crate) base_url: Option<String>,
 
     /// The document's server that is called: its number from 1, or its URL as the document writes
     /// it [default: 1]
@@ -65,7 +65,7 @@ pub(crate) struct ApiSettings {
         help_heading = "Upstream"
     )]
     #[serde(deserialize_with = "text_or_number")]
-    pub server: Option<String>,
+    pub(crate) server: Option<String>,
 
     /// A value for a variable in the URL of a server (repeatable)
     #[arg(
@@ -74,7 +74,7 @@ pub(crate) struct ApiSettings {
         value_name = "NAME=VALUE",
         help_heading = "Upstream"
     )]
-    pub server_var: Vec<String>,
+    pub(crate) server_var: Vec<String>,
 
     /// A header of every request to the API (repeatable; for secrets, use --header-env)
     #[arg(
@@ -83,7 +83,7 @@ pub(crate) struct ApiSettings {
         value_name = "NAME: VALUE",
         help_heading = "Credentials"
     )]
-    pub header: Vec<String>,
+    pub(crate) header: Vec<String>,
 
     /// A header of every request to the API, with its value in an environment variable (repeatable)
     #[arg(
@@ -92,7 +92,7 @@ pub(crate) struct ApiSettings {
         value_name = "NAME=VARIABLE",
         help_heading = "Credentials"
     )]
-    pub header_env: Vec<String>,
+    pub(crate) header_env: Vec<String>,
 
     /// A header of every request to the API, with its value in a file (repeatable)
     #[arg(
@@ -101,34 +101,34 @@ pub(crate) struct ApiSettings {
         value_name = "NAME=PATH",
         help_heading = "Credentials"
     )]
-    pub header_file: Vec<String>,
+    pub(crate) header_file: Vec<String>,
 
     /// Credentials.
     #[command(flatten)]
     #[serde(flatten)]
-    pub credentials: CredentialSettings,
+    pub(crate) credentials: CredentialSettings,
 
     /// Connections to the API.
     #[command(flatten)]
     #[serde(flatten)]
-    pub upstream: UpstreamSettings,
+    pub(crate) upstream: UpstreamSettings,
 
     /// Offer only tools that are read-only by their hints
     #[arg(long, help_heading = "Tools")]
-    pub read_only: Option<bool>,
+    pub(crate) read_only: Option<bool>,
 
     /// Offer no tool that is destructive by its hints, which are then those of the policy strict
     #[arg(long, help_heading = "Tools")]
-    pub no_destructive: Option<bool>,
+    pub(crate) no_destructive: Option<bool>,
 
     /// Basis of the hints of tools, before overrides; strict with --no-destructive or --confirm
     /// destructive [default: careful]
     #[arg(long, value_name = "POLICY", help_heading = "Tools")]
-    pub annotation_policy: Option<Policy>,
+    pub(crate) annotation_policy: Option<Policy>,
 
     /// Trust in the document's own hints (x-mcp and the like) [default: tighten]
     #[arg(long, hide = true, value_name = "TRUST", help_heading = "Tools")]
-    pub document_hints: Option<HintTrust>,
+    pub(crate) document_hints: Option<HintTrust>,
 
     /// Set hints of the tools that match: `PATTERN HINT=BOOL ...`, as in "searchPets
     /// readOnly=true"; stronger than all other sources (repeatable)
@@ -138,12 +138,12 @@ pub(crate) struct ApiSettings {
         value_name = "PATTERN HINT=BOOL",
         help_heading = "Tools"
     )]
-    pub hint: Vec<String>,
+    pub(crate) hint: Vec<String>,
 
     /// The rules.
     #[arg(skip)]
     #[serde(skip)]
-    pub rules: FileRules,
+    pub(crate) rules: FileRules,
 
     /// The introduction of the server to clients and people; what is left out comes from the document
     /// (docs/reference/about.md). Only in the configuration file.
@@ -151,7 +151,7 @@ pub(crate) struct ApiSettings {
     #[schemars(
             example = &"{ title: Orders, instructions: Ask for the number of the order first. }"
         )]
-    pub about: AboutSettings,
+    pub(crate) about: AboutSettings,
 
     /// Several tenants of the API, each with a base URL and credentials of its own; a client that is
     /// none of them is refused (docs/guides/tenants.md). Only over HTTP. Only in the configuration
@@ -160,78 +160,78 @@ pub(crate) struct ApiSettings {
     #[schemars(
             example = &"{ claim: tenant, entries: { acme: { base_url: https://acme.example/v1, auth: { apiKey: { env: ACME_KEY } } } } }"
         )]
-    pub tenants: Option<TenantSettings>,
+    pub(crate) tenants: Option<TenantSettings>,
 
     /// Offer only operations that match: [operation:|tag:|method:|path:]GLOB (repeatable)
     #[arg(long, value_name = "PATTERN", help_heading = "Tools")]
-    pub tool_include: Vec<String>,
+    pub(crate) tool_include: Vec<String>,
 
     /// Leave out operations that match, even if --tool-include matches them (repeatable)
     #[arg(long, value_name = "PATTERN", help_heading = "Tools")]
-    pub tool_exclude: Vec<String>,
+    pub(crate) tool_exclude: Vec<String>,
 
     /// A prefix of every tool name
     #[arg(long, value_name = "TEXT", help_heading = "Tools")]
-    pub tool_prefix: Option<String>,
+    pub(crate) tool_prefix: Option<String>,
 
     /// The maximum length of a tool name, in characters [default: 64]
     #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Tools")]
-    pub max_tool_name_length: Option<usize>,
+    pub(crate) max_tool_name_length: Option<usize>,
 
     /// Settings that may be given for several APIs at once.
     #[command(flatten)]
     #[serde(flatten)]
-    pub common: CommonSettings,
+    pub(crate) common: CommonSettings,
 
     /// List operations that match as tools in search mode as well: a pattern as in --tool-include
     /// (a list)
     #[arg(long, hide = true, value_name = "PATTERN", help_heading = "Tools")]
-    pub pin: Vec<String>,
+    pub(crate) pin: Vec<String>,
 
     /// Output schemas that are offered [default: auto]
     #[arg(long, hide = true, value_name = "WHICH", help_heading = "Tools")]
-    pub output_schemas: Option<OutputSchemas>,
+    pub(crate) output_schemas: Option<OutputSchemas>,
 
     /// Detail of the descriptions of tools [default: plain]
     #[arg(long, hide = true, value_name = "DETAIL", help_heading = "Tools")]
-    pub describe: Option<DescriptionDetail>,
+    pub(crate) describe: Option<DescriptionDetail>,
 
     /// The maximum size of one tool's input schema, in bytes; deeper levels are left out [default:
     /// 65536]
     #[arg(long, hide = true, value_name = "BYTES", help_heading = "Tools")]
-    pub max_schema_bytes: Option<usize>,
+    pub(crate) max_schema_bytes: Option<usize>,
 
     /// Refuse a document if any part of it is left out or not read exactly
     #[arg(long, hide = true, help_heading = "Document")]
-    pub strict: Option<bool>,
+    pub(crate) strict: Option<bool>,
 
     /// The limit for a whole call, in seconds [default: 30]
     #[arg(long, value_parser = read_seconds, value_name = "SECONDS", help_heading = "Calls")]
-    pub timeout: Option<f64>,
+    pub(crate) timeout: Option<f64>,
 
     /// The maximum size of a reply, in bytes after decompression [default: 10485760]
     #[arg(long, value_name = "BYTES", help_heading = "Calls")]
-    pub max_response_bytes: Option<usize>,
+    pub(crate) max_response_bytes: Option<usize>,
 
     /// A folder with files that calls may send by naming their `path`, instead of giving base64
     #[arg(long, value_name = "DIR", help_heading = "Calls")]
-    pub allow_file_args: Option<PathBuf>,
+    pub(crate) allow_file_args: Option<PathBuf>,
 
     /// Offer an argument with which the model selects parts of a JSON reply [default: off]
     #[arg(long, hide = true, value_name = "LANGUAGE", help_heading = "Calls")]
-    pub response_filter: Option<ResponseFilter>,
+    pub(crate) response_filter: Option<ResponseFilter>,
 
     /// Offer an argument with which a call collects the pages of a list, up to this number, at most
     /// 100; 0 offers none [default: 0]
     #[arg(long, hide = true, value_name = "PAGES", help_heading = "Calls")]
-    pub collect_pages: Option<usize>,
+    pub(crate) collect_pages: Option<usize>,
 }
 
 /// The rules of `overrides` and `access`, which only the configuration file can have.
 #[derive(Clone, Default)]
 pub(crate) struct FileRules {
-    pub overrides: Vec<Rule>,
-    pub access: Vec<AccessRule>,
+    pub(crate) overrides: Vec<Rule>,
+    pub(crate) access: Vec<AccessRule>,
 }
 
 /// Settings of one API that apply to each of several if they are beside `apis`.
@@ -246,26 +246,26 @@ pub(crate) struct CommonSettings {
         hide_possible_values = true,
         help_heading = "Clients"
     )]
-    pub client: Option<KnownClient>,
+    pub(crate) client: Option<KnownClient>,
 
     /// Tools that clients list: every operation, or a few tools that search, describe and call the
     /// operations [default: all, or search if all take more than 6 MiB; auto with --client vscode,
     /// cursor, windsurf or openai]
     #[arg(long, value_name = "MODE", help_heading = "Tools")]
-    pub tools: Option<ListMode>,
+    pub(crate) tools: Option<ListMode>,
 
     /// Number of tokens of the list above which --tools auto means search [default: 20000]
     #[arg(long, hide = true, value_name = "TOKENS", help_heading = "Tools")]
-    pub max_list_tokens: Option<usize>,
+    pub(crate) max_list_tokens: Option<usize>,
 
     /// The approximate maximum length of a result, in tokens; a longer one is shortened, stays
     /// valid JSON and states what is missing; 0 means no limit [default: 20000]
     #[arg(long, value_name = "TOKENS", help_heading = "Calls")]
-    pub max_result_tokens: Option<usize>,
+    pub(crate) max_result_tokens: Option<usize>,
 
     /// Answer calls from the document's own examples instead of calling the API
     #[arg(long, help_heading = "Upstream")]
-    pub mock: Option<bool>,
+    pub(crate) mock: Option<bool>,
 }
 
 /// Settings of the process, whichever command it runs.
@@ -275,12 +275,12 @@ pub(crate) struct ProcessSettings {
     /// Shared state of replicas.
     #[command(flatten)]
     #[serde(flatten)]
-    pub shared_state: SharedStateSettings,
+    pub(crate) shared_state: SharedStateSettings,
 
     /// Level of the log on standard error [default: info for serve, warn for tools and call, else
     /// error]
     #[arg(long, value_name = "LEVEL", help_heading = "Log")]
-    pub log_level: Option<LogLevel>,
+    pub(crate) log_level: Option<LogLevel>,
 
     /// The format of the log: text, or json, which is one object a line [default: text]
     #[arg(
@@ -289,7 +289,7 @@ pub(crate) struct ProcessSettings {
         hide_possible_values = true,
         help_heading = "Log"
     )]
-    pub log_format: Option<LogFormat>,
+    pub(crate) log_format: Option<LogFormat>,
 }
 
 /// Settings of `serve`: how clients reach the server.
@@ -306,7 +306,7 @@ pub(crate) struct ServerSettings {
         hide_possible_values = true,
         help_heading = "Clients"
     )]
-    pub transport: Option<TransportKind>,
+    pub(crate) transport: Option<TransportKind>,
 
     /// Ask the user, through the client, before calls are made: of destructive tools, of all that
     /// write, or of those that match a pattern as in --tool-include, where `?PATTERN` may match
@@ -318,44 +318,44 @@ pub(crate) struct ServerSettings {
     )]
     #[schemars(with = "super::overrides::Globs")]
     #[serde(deserialize_with = "one_or_several")]
-    pub confirm: Vec<String>,
+    pub(crate) confirm: Vec<String>,
 
     /// Who agrees to the calls that --confirm asks about [default: client]
     #[arg(long, value_name = "WHO", help_heading = "Calls")]
-    pub confirm_by: Option<ConfirmBy>,
+    pub(crate) confirm_by: Option<ConfirmBy>,
 
     /// Settings of HTTP alone.
     #[command(flatten)]
     #[serde(flatten)]
-    pub http: HttpSettings,
+    pub(crate) http: HttpSettings,
 
     /// With several APIs, start only if each of them can be served
     #[arg(long, hide = true, help_heading = "Operations")]
-    pub require_all: Option<bool>,
+    pub(crate) require_all: Option<bool>,
 
     /// Replies that are saved.
     #[command(flatten)]
     #[serde(flatten)]
-    pub saved_files: SavedFileSettings,
+    pub(crate) saved_files: SavedFileSettings,
 
     /// Replies to which clients get links.
     #[command(flatten)]
     #[serde(flatten)]
-    pub file_store: FileStoreSettings,
+    pub(crate) file_store: FileStoreSettings,
 
     /// Observability.
     #[command(flatten)]
     #[serde(flatten)]
-    pub observability: ObservabilitySettings,
+    pub(crate) observability: ObservabilitySettings,
 
     /// Memory for requests of clients and replies of APIs that are in flight, in bytes; a client
     /// may take half of what others leave free [default: 268435456]
     #[arg(long, value_name = "BYTES", help_heading = "Operations")]
-    pub max_memory: Option<usize>,
+    pub(crate) max_memory: Option<usize>,
 
     /// Interval of checks for changes of the document, in seconds; 0 means never [default: 0]
     #[arg(long, value_parser = read_seconds, value_name = "SECONDS", help_heading = "Operations")]
-    pub reload: Option<f64>,
+    pub(crate) reload: Option<f64>,
 }
 
 /// A text, or a number as its text: `server: 2`.
@@ -480,12 +480,12 @@ pub(crate) fn keys_given_elsewhere(program: &Command, matches: &ArgMatches) -> V
 pub(crate) struct TenantSettings {
     /// The claim of the client's verified access token that names its tenant, by its name or its
     /// JSON Pointer
-    pub claim: Option<String>,
+    pub(crate) claim: Option<String>,
     /// The header of the client's HTTP request that names its tenant; it proves nothing, so that
     /// only one tenant may have credentials then
-    pub header: Option<String>,
+    pub(crate) header: Option<String>,
     /// The tenants by the value of the claim or header, compared byte for byte
-    pub entries: BTreeMap<String, TenantEntrySettings>,
+    pub(crate) entries: BTreeMap<String, TenantEntrySettings>,
 }
 
 /// One tenant.
@@ -493,8 +493,8 @@ pub(crate) struct TenantSettings {
 #[serde(default, deny_unknown_fields, expecting = "a mapping with `base_url`")]
 pub(crate) struct TenantEntrySettings {
     /// The complete URL that its calls go to
-    pub base_url: String,
+    pub(crate) base_url: String,
     /// Its credentials by the name of the document's security scheme, each by reference; without
     /// any, none are sent
-    pub auth: BTreeMap<String, SchemeSettings>,
+    pub(crate) auth: BTreeMap<String, SchemeSettings>,
 }

@@ -20,20 +20,20 @@ pub(crate) struct NamedSettings {
     /// Name of the API; `None` for the only API.
     #[arg(skip)]
     #[serde(skip)]
-    pub name: Option<ApiName>,
+    pub(crate) name: Option<ApiName>,
 
     #[command(flatten)]
     #[serde(flatten)]
-    pub api: ApiSettings,
+    pub(crate) api: ApiSettings,
 
     #[command(flatten)]
     #[serde(flatten)]
-    pub forward: ForwardSettings,
+    pub(crate) forward: ForwardSettings,
 
     /// Scopes besides those of the whole server.
     #[command(flatten)]
     #[serde(flatten)]
-    pub scopes: ScopeSettings,
+    pub(crate) scopes: ScopeSettings,
 }
 
 impl NamedSettings {
@@ -77,7 +77,7 @@ pub(crate) struct ApiChoice {
         value_name = "NAME[=FILE|URL]",
         help_heading = "Document"
     )]
-    pub api: Vec<String>,
+    pub(crate) api: Vec<String>,
 }
 
 impl ApiChoice {

@@ -12,12 +12,12 @@ use super::problems::Problems;
 
 /// The numbers that a setting may have.
 pub(crate) struct NumberRange {
-    pub key: &'static str,
-    pub min: f64,
+    pub(crate) key: &'static str,
+    pub(crate) min: f64,
     /// Infinite if there is no maximum.
-    pub max: f64,
+    pub(crate) max: f64,
     /// What 0 means, if it is allowed below the minimum.
-    pub zero: Option<&'static str>,
+    pub(crate) zero: Option<&'static str>,
     unit: &'static str,
 }
 

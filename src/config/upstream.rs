@@ -26,53 +26,53 @@ pub(crate) struct UpstreamSettings {
         value_name = "FILE",
         help_heading = "Upstream"
     )]
-    pub ca_cert: Vec<PathBuf>,
+    pub(crate) ca_cert: Vec<PathBuf>,
 
     /// A PEM file with the client certificate for the API, and its chain
     #[arg(long, hide = true, value_name = "FILE", help_heading = "Upstream")]
-    pub client_cert: Option<PathBuf>,
+    pub(crate) client_cert: Option<PathBuf>,
 
     /// A PEM file with the key of that certificate [default: the file of the certificate]
     #[arg(long, hide = true, value_name = "FILE", help_heading = "Upstream")]
-    pub client_key: Option<PathBuf>,
+    pub(crate) client_key: Option<PathBuf>,
 
     /// Do not check the API's certificate: an attacker on the network can then read and change
     /// every call
     #[arg(long, help_heading = "Upstream")]
-    pub insecure_upstream: Option<bool>,
+    pub(crate) insecure_upstream: Option<bool>,
 
     /// An HTTP proxy for all outgoing connections; the proxy variables of the environment are
     /// ignored
     #[arg(long, value_name = "URL", help_heading = "Upstream")]
-    pub proxy: Option<String>,
+    pub(crate) proxy: Option<String>,
 
     /// An environment variable with `user:password` for the proxy
     #[arg(long, hide = true, value_name = "VARIABLE", help_heading = "Upstream")]
-    pub proxy_auth_env: Option<String>,
+    pub(crate) proxy_auth_env: Option<String>,
 
     /// The maximum number of calls in flight to one upstream; four times as many wait, and further
     /// calls are refused at once [default: 256]
     #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Upstream")]
-    pub max_concurrency: Option<usize>,
+    pub(crate) max_concurrency: Option<usize>,
 
     /// The maximum number of requests per second to one upstream; further requests wait [default:
     /// no limit]
     #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Upstream")]
-    pub rate_limit: Option<f64>,
+    pub(crate) rate_limit: Option<f64>,
 
     /// Number of times that a request of an idempotent tool is repeated if the API is busy or
     /// cannot be reached, 0 to 3 [default: 2]
     #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Upstream")]
-    pub retries: Option<u32>,
+    pub(crate) retries: Option<u32>,
 
     /// After this many failures in a row, calls to that upstream are refused for a while; 0 means
     /// never [default: 20]
     #[arg(long, hide = true, value_name = "NUMBER", help_heading = "Upstream")]
-    pub breaker_failures: Option<u32>,
+    pub(crate) breaker_failures: Option<u32>,
 
     /// Time for which such calls are refused, in seconds [default: 30]
     #[arg(long, hide = true, value_name = "SECONDS", help_heading = "Upstream")]
-    pub breaker_pause: Option<f64>,
+    pub(crate) breaker_pause: Option<f64>,
 }
 
 /// Reads the settings of connections and their files; faults are pushed to `problems`.

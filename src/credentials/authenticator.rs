@@ -236,11 +236,11 @@ impl RefusedTokens {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Injected {
     /// Headers.
-    pub headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     /// Query pairs, encoded.
-    pub query: Vec<(String, String)>,
+    pub(crate) query: Vec<(String, String)>,
     /// Cookie pairs, encoded.
-    pub cookies: Vec<String>,
+    pub(crate) cookies: Vec<String>,
 }
 
 impl Injected {

@@ -32,15 +32,15 @@ pub(crate) enum OperationAccess {
 #[derive(Default)]
 pub(crate) struct Credential {
     /// Ready to be sent.
-    pub fixed: Injected,
+    pub(crate) fixed: Injected,
     /// Creates headers of each request, `Authorization` among them.
-    pub authenticator: Option<Authenticator>,
+    pub(crate) authenticator: Option<Authenticator>,
     /// Headers that the client must send for it: the client's name of each, and the API's.
-    pub of_client: Vec<(HeaderName, HeaderName)>,
+    pub(crate) of_client: Vec<(HeaderName, HeaderName)>,
     /// True if headers of the client may be sent with it.
-    pub forwards: bool,
+    pub(crate) forwards: bool,
     /// Advice for the error if the API refuses the credential.
-    pub advice: Option<Advice>,
+    pub(crate) advice: Option<Advice>,
 }
 
 impl Credential {
@@ -58,11 +58,11 @@ impl Credential {
 #[derive(Debug, Default)]
 pub(crate) struct Advice {
     /// True if a credential was sent at all.
-    pub sent: bool,
+    pub(crate) sent: bool,
     /// The schemes, each with its setting; empty if the operation declares none.
-    pub schemes: String,
+    pub(crate) schemes: String,
     /// The scopes that the document names.
-    pub scopes: Vec<String>,
+    pub(crate) scopes: Vec<String>,
 }
 
 /// Reason for which a call that needs a credential is not sent to another server.

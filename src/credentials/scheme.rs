@@ -62,9 +62,9 @@ impl Applied {
 #[derive(Clone)]
 pub(crate) struct MissingCredential {
     /// The setting that is missing, for all readers.
-    pub setting: String,
+    pub(crate) setting: String,
     /// The cause, if it is not a missing setting; for the operator only.
-    pub cause: Option<String>,
+    pub(crate) cause: Option<String>,
 }
 
 /// Cause without its setting; `None` if nothing was set.
@@ -76,25 +76,25 @@ const UNSENDABLE: &str = "no header can hold its value";
 #[derive(Debug, Clone)]
 pub(crate) struct ApiLocation {
     /// Base URL of calls, if it is known for the API as a whole.
-    pub base: Option<Url>,
+    pub(crate) base: Option<Url>,
     /// URL of the document.
-    pub document: Option<Url>,
+    pub(crate) document: Option<Url>,
     /// Ask for tokens.
-    pub clients: Clients,
+    pub(crate) clients: Clients,
 }
 
 /// Values by which schemes are resolved.
 pub(crate) struct SchemeResolver<'a> {
     /// The document's schemes.
-    pub schemes: &'a BTreeMap<String, SecurityScheme>,
+    pub(crate) schemes: &'a BTreeMap<String, SecurityScheme>,
     /// The operator's values for them.
-    pub credentials: &'a Credentials,
+    pub(crate) credentials: &'a Credentials,
     /// The operator's headers, which every call carries.
-    pub headers: &'a HeaderMap,
+    pub(crate) headers: &'a HeaderMap,
     /// The client's headers that go upstream.
-    pub forward: &'a Forwarding,
+    pub(crate) forward: &'a Forwarding,
     /// Location of the API.
-    pub site: ApiLocation,
+    pub(crate) site: ApiLocation,
 }
 
 /// Returns true if a scheme of the document is an API key in the header of that name.

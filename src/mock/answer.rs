@@ -13,9 +13,9 @@ use crate::spec::{Document, MediaKind, Operation};
 /// A ready answer.
 #[derive(Default)]
 pub(crate) struct Answer {
-    pub status: StatusCode,
-    pub content_type: Option<String>,
-    pub body: Vec<u8>,
+    pub(crate) status: StatusCode,
+    pub(crate) content_type: Option<String>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// A picture of one pixel, for operations that answer with an image and give no example.

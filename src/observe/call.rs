@@ -275,75 +275,75 @@ impl OpenCall {
 #[derive(Default)]
 pub(crate) struct Arrival {
     /// `network.transport`: `pipe` or `tcp`.
-    pub transport: &'static str,
+    pub(crate) transport: &'static str,
     /// Version of HTTP, if the request came by it.
-    pub http_version: Option<&'static str>,
+    pub(crate) http_version: Option<&'static str>,
     /// Version of MCP: a known one, `_other`, or empty if none is known yet.
-    pub protocol_version: &'static str,
+    pub(crate) protocol_version: &'static str,
     /// Identifier of the JSON-RPC request, if spans are recorded.
-    pub request_id: Option<String>,
+    pub(crate) request_id: Option<String>,
     /// Authenticated client, else the address from which the call came.
-    pub client: Option<String>,
+    pub(crate) client: Option<String>,
     /// Name and version that the client gives.
-    pub claimed: Option<String>,
+    pub(crate) claimed: Option<String>,
     /// The traces that the request belongs to.
-    pub contexts: ArrivedContexts,
+    pub(crate) contexts: ArrivedContexts,
 }
 
 /// The operation that a call is of.
 pub(crate) struct CalledOperation {
     /// The name of the API, or the title of its document.
-    pub api: String,
+    pub(crate) api: String,
     /// The same in metrics.
-    pub label: ApiLabel,
-    pub tool: String,
-    pub method: String,
+    pub(crate) label: ApiLabel,
+    pub(crate) tool: String,
+    pub(crate) method: String,
     /// The path with its parameters in braces, as the document has it.
-    pub path_template: String,
+    pub(crate) path_template: String,
     /// `read`, `write` or `destructive`.
-    pub effect: &'static str,
+    pub(crate) effect: &'static str,
 }
 
 /// The exchange of a user's token for one of the API.
 #[derive(Serialize)]
 pub(crate) struct ExchangeRecord {
     /// The security scheme.
-    pub scheme: String,
-    pub scope: Option<String>,
+    pub(crate) scheme: String,
+    pub(crate) scope: Option<String>,
     /// True if the token had been exchanged before.
     #[serde(rename = "cached")]
-    pub is_cached: bool,
+    pub(crate) is_cached: bool,
 }
 
 /// Facts about a call that are known so far.
 #[derive(Default)]
 pub(crate) struct CallRecord {
-    pub arrival: Arrival,
-    pub operation: Option<Arc<CalledOperation>>,
+    pub(crate) arrival: Arrival,
+    pub(crate) operation: Option<Arc<CalledOperation>>,
     /// Meta-tool that calls the operation, in search mode.
-    pub meta_tool: Option<&'static str>,
+    pub(crate) meta_tool: Option<&'static str>,
     /// Meta-tool that was called, if no operation was.
-    pub lookup: Option<&'static str>,
+    pub(crate) lookup: Option<&'static str>,
     /// A keyed hash of what was asked for.
     arguments_hash: Option<String>,
     /// True if a person confirmed the call.
-    pub confirmed: bool,
+    pub(crate) confirmed: bool,
     /// Joins the line of a question with that of its answer.
-    pub question: Option<String>,
+    pub(crate) question: Option<String>,
     /// Status of the API's last reply.
-    pub status: Option<u16>,
+    pub(crate) status: Option<u16>,
     /// Bytes of its body after decompression.
-    pub bytes: Option<usize>,
+    pub(crate) bytes: Option<usize>,
     /// Requests that were sent.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
     /// Requests for the status or the result of an operation that takes long.
-    pub polls: u32,
+    pub(crate) polls: u32,
     /// Pages that were collected, if the call asked for several.
-    pub pages: Option<u32>,
+    pub(crate) pages: Option<u32>,
     /// True once the line about its beginning was written.
     has_begun: bool,
     /// The token of the user that was exchanged.
-    pub exchange: Option<ExchangeRecord>,
+    pub(crate) exchange: Option<ExchangeRecord>,
 }
 
 impl CallRecord {

@@ -24,9 +24,9 @@ static OBSERVERS: OnceLock<Observers> = OnceLock::new();
 /// Observers of calls.
 #[derive(Default)]
 pub(crate) struct Observers {
-    pub metrics: Option<Metrics>,
-    pub audit: Option<AuditLog>,
-    pub tracer: Option<Tracer>,
+    pub(crate) metrics: Option<Metrics>,
+    pub(crate) audit: Option<AuditLog>,
+    pub(crate) tracer: Option<Tracer>,
 }
 
 /// Begins to observe; once for the process.

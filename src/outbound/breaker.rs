@@ -44,16 +44,16 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) struct CircuitOpen {
     /// Number of failures in a row.
-    pub failures: u32,
+    pub(crate) failures: u32,
     /// Remaining pause; zero while another call tries.
-    pub left: Duration,
+    pub(crate) left: Duration,
 }
 
 /// Leave to make a call.
 pub(crate) struct Permit<'b> {
     breaker: &'b Breaker,
     /// True if this call decides about all that follow.
-    pub is_probe: bool,
+    pub(crate) is_probe: bool,
 }
 
 impl Breaker {

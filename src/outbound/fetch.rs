@@ -14,7 +14,7 @@ use crate::text;
 /// A request for JSON, or for what `headers` accepts instead.
 pub(crate) struct Fetch {
     url: Url,
-    pub headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     /// Form that a POST sends (`application/x-www-form-urlencoded`); `None` for a GET.
     form: Option<String>,
     /// The largest body of the reply, after decompression.
@@ -25,9 +25,9 @@ pub(crate) struct Fetch {
 
 /// A complete reply, of any status.
 pub(crate) struct Fetched {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: Bytes,
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 impl Fetch {

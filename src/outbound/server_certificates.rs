@@ -23,8 +23,8 @@ pub(super) static SYSTEM_ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| 
 /// with the certificate's key.
 #[derive(Debug)]
 pub(super) struct CertificateVerifier {
-    pub provider: Arc<CryptoProvider>,
-    pub accepted: AcceptedCertificates,
+    pub(super) provider: Arc<CryptoProvider>,
+    pub(super) accepted: AcceptedCertificates,
 }
 
 #[derive(Debug)]

@@ -399,7 +399,7 @@ const MAX_DIGITS: usize = 8;
 /// A decoded text, with a mapping to the positions of its source.
 pub(crate) struct Layer {
     /// The text.
-    pub text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
     /// The position after each escape, in this text and in the source.
     jumps: Vec<(usize, usize)>,
 }

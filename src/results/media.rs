@@ -67,11 +67,11 @@ const MAX_PARTS: usize = 256;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ReplyPart {
     /// The part's own media type; `text/plain` if it names none (RFC 2046 section 5.1).
-    pub content_type: String,
+    pub(crate) content_type: String,
     /// Disposition of the part; empty if it has none.
-    pub disposition: String,
+    pub(crate) disposition: String,
     /// The part's bytes.
-    pub body: Bytes,
+    pub(crate) body: Bytes,
 }
 
 /// Returns the parts, or `None` if there is no boundary or no part.

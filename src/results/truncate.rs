@@ -34,13 +34,13 @@ const MAX_LISTED_LOSSES: usize = 5;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Loss {
     /// A JSON Pointer into the reply.
-    pub pointer: String,
+    pub(crate) pointer: String,
     /// Number that is left.
-    pub kept: usize,
+    pub(crate) kept: usize,
     /// Number before.
-    pub of: usize,
+    pub(crate) of: usize,
     /// Items, members or characters.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 /// Cuts a JSON text to about `budget` bytes, and returns the losses; the same text if it fits.

@@ -18,36 +18,36 @@ const MAX_SHOWN_QUESTION_BYTES: usize = 120;
 pub(crate) struct Hit {
     /// The name of its API, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub api: Option<String>,
-    pub name: String,
-    pub method: String,
-    pub path: String,
-    pub effect: Effect,
-    pub title: String,
+    pub(crate) api: Option<String>,
+    pub(crate) name: String,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) effect: Effect,
+    pub(crate) title: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tag: Option<String>,
+    pub(crate) tag: Option<String>,
     /// `movie_id <- search_movie`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<String>,
+    pub(crate) needs: Vec<String>,
 }
 
 /// Answer to one question.
 pub(crate) struct QueryAnswer {
-    pub query: String,
-    pub hits: Vec<Hit>,
+    pub(crate) query: String,
+    pub(crate) hits: Vec<Hit>,
     /// Number of all hits.
-    pub total: usize,
+    pub(crate) total: usize,
     /// Remark for the client: why there are no hits, or a better question.
-    pub remark: Option<String>,
+    pub(crate) remark: Option<String>,
 }
 
 /// A whole answer.
 pub(crate) struct SearchAnswer {
-    pub results: Vec<QueryAnswer>,
+    pub(crate) results: Vec<QueryAnswer>,
     /// Number of hits of the only question that were skipped.
-    pub offset: usize,
+    pub(crate) offset: usize,
     /// A sentence after the hits.
-    pub note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// Words of a document in one line, in which nothing can be taken for an effect, a name or another

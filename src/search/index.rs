@@ -20,7 +20,7 @@ pub(crate) struct SearchIndex {
     /// The operations that have each term, in the order of the document.
     postings: Vec<Vec<Posting>>,
     /// The facts about each operation that count besides its words.
-    pub entries: Vec<IndexEntry>,
+    pub(crate) entries: Vec<IndexEntry>,
     needs: Vec<Vec<Need>>,
 }
 
@@ -30,19 +30,19 @@ pub(crate) type Listed<'a> = Option<&'a dyn Fn(usize) -> bool>;
 /// An operation that has a term.
 #[derive(Clone, Copy)]
 pub(crate) struct Posting {
-    pub operation: u32,
+    pub(crate) operation: u32,
     /// Strength of the term there, from 0 to 1.
-    pub strength: f32,
+    pub(crate) strength: f32,
 }
 
 /// Facts about an operation that count besides its words.
 pub(crate) struct IndexEntry {
     verb: Verb,
     effect: Effect,
-    pub is_deprecated: bool,
-    pub variables: u8,
+    pub(crate) is_deprecated: bool,
+    pub(crate) variables: u8,
     /// The words of its title, verbs left out.
-    pub title: Box<[Term]>,
+    pub(crate) title: Box<[Term]>,
 }
 
 impl IndexEntry {

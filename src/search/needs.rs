@@ -19,9 +19,9 @@ const IDENTIFIERS: &str = "id ids uuid number name slug key sha code handle logi
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Need {
     /// The index of the parameter among those of the operation.
-    pub parameter: u16,
+    pub(crate) parameter: u16,
     /// The operation that yields it, in the order of the index.
-    pub operation: u32,
+    pub(crate) operation: u32,
 }
 
 /// A parameter, with the facts that show the source of its values.

@@ -20,25 +20,25 @@ const PHRASAL_VERBS: &str =
 /// A question as the index understands it.
 pub(crate) struct Question {
     /// Its words, without stop words and values.
-    pub words: Vec<QuestionWord>,
-    pub verb: Option<Verb>,
+    pub(crate) words: Vec<QuestionWord>,
+    pub(crate) verb: Option<Verb>,
     /// True if the question has a word that is not a stop word.
-    pub has_words: bool,
+    pub(crate) has_words: bool,
 }
 
 /// A word of a question.
 pub(crate) struct QuestionWord {
     /// Its term and those of its synonyms, if any operation has them.
-    pub meanings: Vec<WordMeaning>,
+    pub(crate) meanings: Vec<WordMeaning>,
     /// True if the word is an action, and not its object.
-    pub is_verb: bool,
+    pub(crate) is_verb: bool,
 }
 
 /// A term that a word of a question may mean.
 #[derive(Clone, Copy)]
 pub(crate) struct WordMeaning {
-    pub term: Term,
-    pub is_synonym: bool,
+    pub(crate) term: Term,
+    pub(crate) is_synonym: bool,
 }
 
 impl Question {

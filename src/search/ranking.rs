@@ -36,15 +36,15 @@ const NEEDY: usize = 3;
 /// Operations that answer a question, best first.
 #[derive(Default)]
 pub(crate) struct Ranking {
-    pub hits: Vec<usize>,
+    pub(crate) hits: Vec<usize>,
     /// Number of the first of them that answer about as well as the best one.
-    pub good: usize,
+    pub(crate) good: usize,
     /// True if any word of the question occurs in any operation.
-    pub is_known: bool,
+    pub(crate) is_known: bool,
     /// True if there are words to search for.
-    pub has_words: bool,
+    pub(crate) has_words: bool,
     /// Fit of the best operation.
-    pub fit: f32,
+    pub(crate) fit: f32,
 }
 
 /// One operation, and how well it answers.

@@ -31,7 +31,7 @@ pub(crate) struct Cells {
 
 /// A value that was read.
 pub(crate) struct CellValue {
-    pub value: Vec<u8>,
+    pub(crate) value: Vec<u8>,
     /// The same as it is kept.
     stored: Vec<u8>,
 }

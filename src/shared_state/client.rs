@@ -32,15 +32,15 @@ pub(super) type ConnectionDriver = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Address of the server, and the login of connections to it.
 #[derive(Clone)]
 pub(crate) struct RedisServer {
-    pub host: String,
-    pub port: u16,
-    pub database: i64,
-    pub user: Option<String>,
-    pub password: Option<SecretString>,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) database: i64,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<SecretString>,
     /// True with `rediss`.
-    pub is_encrypted: bool,
+    pub(crate) is_encrypted: bool,
     /// How connections are encrypted, if they are.
-    pub tls: Option<Arc<ClientConfig>>,
+    pub(crate) tls: Option<Arc<ClientConfig>>,
 }
 
 /// Reason for which the server cannot be used.

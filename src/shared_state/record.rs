@@ -74,9 +74,9 @@ pub(crate) struct RecordLock(());
 #[derive(PartialEq, Eq)]
 pub(crate) struct FoundRecord {
     /// The newest version, and the value.
-    pub newest: Option<(u64, Vec<u8>)>,
+    pub(crate) newest: Option<(u64, Vec<u8>)>,
     /// True if a replica began to renew it and has not reported the end.
-    pub is_being_renewed: bool,
+    pub(crate) is_being_renewed: bool,
 }
 
 /// Reason for which the value is not available.

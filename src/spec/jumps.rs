@@ -12,10 +12,10 @@ pub(super) const MIN_JUMP_BYTES: usize = 64;
 /// being read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Jump {
-    pub start: u32,
-    pub end: u32,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
     /// Number of the jumps inside of it, which come next.
-    pub inner: u32,
+    pub(crate) inner: u32,
 }
 
 /// Returns the jumps of a text in the order of their beginnings.

@@ -32,7 +32,7 @@ const NOT_AWAITED: &str = "This is not the answer that openapi-mcp waits for.\n"
 pub(crate) struct LoginCallback {
     listeners: Vec<TcpListener>,
     /// Address that the browser is sent to.
-    pub redirect: Url,
+    pub(crate) redirect: Url,
 }
 
 impl LoginCallback {

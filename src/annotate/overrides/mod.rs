@@ -51,9 +51,9 @@ pub struct Override {
 #[derive(Clone, PartialEq)]
 pub(crate) struct OverrideProblem {
     /// The keys that lead to the member.
-    pub path: Vec<String>,
+    pub(crate) path: Vec<String>,
     /// Kind of problem.
-    pub kind: OverrideProblemKind,
+    pub(crate) kind: OverrideProblemKind,
 }
 
 #[derive(Clone, PartialEq)]

@@ -23,13 +23,13 @@ type SchemaObject = JsonObject;
 /// Result of the rules for one operation.
 pub(crate) struct RuledSchema {
     /// The input schema for models.
-    pub shown: SchemaObject,
+    pub(crate) shown: SchemaObject,
     /// The properties of the body that rules are about.
-    pub properties: Vec<RuledProperty>,
+    pub(crate) properties: Vec<RuledProperty>,
     /// The rules for properties of the body that are not there.
-    pub absent: Vec<ArgumentRule>,
+    pub(crate) absent: Vec<ArgumentRule>,
     /// Reasons for which a rule cannot be applied, in sentences.
-    pub problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
 }
 
 /// The schema for models; `completed` is the document's, with all arguments.

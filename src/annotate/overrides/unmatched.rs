@@ -14,8 +14,8 @@ use crate::text::{self, is_word_of};
 /// by.
 #[derive(Clone, Copy)]
 pub(crate) struct NamedOperations<'o> {
-    pub all: &'o [Candidate],
-    pub names: fn(&Candidate) -> [&str; 3],
+    pub(crate) all: &'o [Candidate],
+    pub(crate) names: fn(&Candidate) -> [&str; 3],
 }
 
 /// A sentence for each pattern of `--tool-exclude` and `--confirm` that matches no operation and is

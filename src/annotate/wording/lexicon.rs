@@ -107,8 +107,8 @@ const NEAR: &str = "memory session config local";
 
 /// A word, and what is known of it.
 pub(crate) struct KnownWord {
-    pub word: String,
-    pub meanings: EnumSet<Meaning>,
+    pub(crate) word: String,
+    pub(crate) meanings: EnumSet<Meaning>,
 }
 
 static LEXICON: LazyLock<HashMap<String, KnownWord>> = LazyLock::new(|| {

@@ -22,7 +22,7 @@ pub(crate) struct Wording {
     /// Reason for which it is more dangerous than its method says, for the policy `careful`.
     careful: Option<Reason>,
     /// The same for the policy `strict`.
-    pub strict: Option<Reason>,
+    pub(crate) strict: Option<Reason>,
     /// The word that says that a POST reads, and whether its description says so as well.
     reads: Option<(&'static str, bool)>,
     /// The word that says that a repeated call changes nothing more.

@@ -41,23 +41,23 @@ const MAX_PART_SEPARATORS: usize = 2;
 const MAX_FIRST_WORDS: usize = 10;
 /// A name as its words.
 pub(super) struct NamePart {
-    pub words: Vec<Word>,
+    pub(super) words: Vec<Word>,
 }
 
 /// The words of an operation.
 pub(super) struct OperationVerbs {
     /// Verbs of each part of its operationId, of which `repos/list-for-org` has two, without a
     /// framework's additions.
-    pub id: Vec<NamePart>,
+    pub(super) id: Vec<NamePart>,
     /// The suffix by which a framework says what it does: `_list` of `deployments_list`.
-    pub suffix: &'static str,
+    pub(super) suffix: &'static str,
     /// Verbs of the last literal segment of its path.
-    pub action: NamePart,
-    pub path: PathWords,
+    pub(super) action: NamePart,
+    pub(super) path: PathWords,
     /// Actions behind the path: `DeleteStack` of `/#Action=DeleteStack`.
-    pub behind_path: Vec<NamePart>,
+    pub(super) behind_path: Vec<NamePart>,
     /// The first verbs of the summary and of the description.
-    pub texts: Vec<&'static KnownWord>,
+    pub(super) texts: Vec<&'static KnownWord>,
 }
 
 impl OperationVerbs {
@@ -183,15 +183,15 @@ pub(super) struct PathWords {
     /// The last literal segment.
     last: String,
     /// True if that does not end the path, and so is no verb: `/stops/{id}` names a thing.
-    pub is_followed: bool,
+    pub(super) is_followed: bool,
     /// True if it follows a variable: `/orders/{id}/cancel`.
-    pub follows_variable: bool,
+    pub(super) follows_variable: bool,
     /// The literal segments that are one word.
-    pub segments: Vec<&'static KnownWord>,
+    pub(super) segments: Vec<&'static KnownWord>,
     /// The words whose plural is a segment, which names things: `/invites/{code}`.
-    pub things: Vec<&'static KnownWord>,
+    pub(super) things: Vec<&'static KnownWord>,
     /// A word that harms, at any position.
-    pub harm: Word,
+    pub(super) harm: Word,
 }
 
 impl PathWords {

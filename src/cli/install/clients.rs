@@ -19,29 +19,29 @@ pub(crate) enum FileFormat {
 
 /// What `install` knows of a client.
 pub(crate) struct InstallableClient {
-    pub client: KnownClient,
+    pub(crate) client: KnownClient,
     /// The program that it is started with, if it is usually on PATH.
-    pub program: Option<&'static str>,
-    pub format: FileFormat,
+    pub(crate) program: Option<&'static str>,
+    pub(crate) format: FileFormat,
     /// The keys that lead to the servers in its file.
-    pub keys: &'static [&'static str],
+    pub(crate) keys: &'static [&'static str],
     /// The user's folder of it, below `home`, `settings` (of programs), `xdg`, or the folder that a
     /// variable names, else one in the home folder.
-    pub folder: &'static str,
+    pub(crate) folder: &'static str,
     /// The file in that folder.
-    pub file: &'static str,
+    pub(crate) file: &'static str,
     /// The file in the folder of a project.
-    pub project: Option<&'static str>,
+    pub(crate) project: Option<&'static str>,
     /// The form of the variable `NAME` in an entry, or of the question `ID`.
-    pub variable: Option<&'static str>,
+    pub(crate) variable: Option<&'static str>,
     /// The entry of a server that it starts. A member for which there is no value is left out.
-    pub command: &'static str,
+    pub(crate) command: &'static str,
     /// The entry of an address, if it takes one.
-    pub address: Option<&'static str>,
+    pub(crate) address: Option<&'static str>,
     /// The number of characters around the names of server and tool, and the limit for all.
-    pub name_limit: Option<(usize, usize)>,
+    pub(crate) name_limit: Option<(usize, usize)>,
     /// Its command that adds an address, if it has one, and the end of it with a token.
-    pub add: Option<(&'static str, Option<&'static str>)>,
+    pub(crate) add: Option<(&'static str, Option<&'static str>)>,
 }
 
 /// The clients that can be installed into.

@@ -37,9 +37,9 @@ pub(super) fn mode(print: bool, write: bool) -> InstallMode {
 /// A change of one entry of a client's file.
 #[derive(Clone, Copy)]
 pub(super) struct EntryChange<'e> {
-    pub name: &'e str,
+    pub(super) name: &'e str,
     /// The entry that is installed; without one, that of the name is removed.
-    pub entry: Option<&'e ClientEntry>,
+    pub(super) entry: Option<&'e ClientEntry>,
 }
 
 /// Reads the file, makes the change and writes it, at most twice. The exit code says whether the

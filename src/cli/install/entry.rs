@@ -18,8 +18,8 @@ use crate::transport::http::page::{ENDPOINT, PageSnippet};
 /// A server, as it is entered into a client's file.
 #[derive(Clone)]
 pub(crate) struct ClientEntry {
-    pub name: String,
-    pub target: EntryTarget,
+    pub(crate) name: String,
+    pub(crate) target: EntryTarget,
 }
 
 /// Way by which a client reaches the server.

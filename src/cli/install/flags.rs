@@ -17,12 +17,12 @@ pub(super) const WSL: &str = "wsl.exe";
 
 /// Rules for relative paths of an entry.
 pub(crate) struct PathRules {
-    pub scope: InstallScope,
-    pub client: KnownClient,
+    pub(crate) scope: InstallScope,
+    pub(crate) client: KnownClient,
     /// The current folder.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// The distribution of WSL in which a client on Windows starts the server.
-    pub distribution: Option<String>,
+    pub(crate) distribution: Option<String>,
 }
 
 /// The arguments of the command that the client starts; what must not be in it is pushed to
@@ -181,10 +181,10 @@ pub(crate) fn written_out_secrets(
 
 /// The command that a client starts, and its first arguments.
 pub(crate) struct ServerProgram {
-    pub command: String,
-    pub arguments: Vec<String>,
+    pub(crate) command: String,
+    pub(crate) arguments: Vec<String>,
     /// A sentence that the user should read.
-    pub warning: Option<String>,
+    pub(crate) warning: Option<String>,
 }
 
 impl ServerProgram {

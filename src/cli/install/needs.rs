@@ -33,11 +33,11 @@ const DOCK_REMARK: &str = "note: a client that is started from a dock or a menu 
 #[derive(Default)]
 pub(super) struct EntryNeeds {
     /// The name of the server, if the settings or the only document name it.
-    pub name: Option<String>,
+    pub(super) name: Option<String>,
     /// The title of the only document, or the names of several APIs.
-    pub title: String,
+    pub(super) title: String,
     /// The variables that secrets come from.
-    pub variables: Vec<String>,
+    pub(super) variables: Vec<String>,
     /// Those that the settings name.
     named: NamedVariables,
     errors: Problems,

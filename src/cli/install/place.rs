@@ -43,27 +43,27 @@ impl OperatingSystem {
 /// A client's file, and the path of the servers in it.
 #[derive(Clone)]
 pub(crate) struct ClientPlace {
-    pub file: PathBuf,
+    pub(crate) file: PathBuf,
     /// The client's own folder; without it the client is not there.
-    pub folder: PathBuf,
-    pub format: FileFormat,
+    pub(crate) folder: PathBuf,
+    pub(crate) format: FileFormat,
     /// The keys that lead to the servers.
-    pub keys: &'static [&'static str],
+    pub(crate) keys: &'static [&'static str],
     /// Another file that a version of the client reads.
-    pub alternative: Option<PathBuf>,
+    pub(crate) alternative: Option<PathBuf>,
     /// The distribution of WSL from which a client on Windows starts the server.
-    pub distribution: Option<String>,
+    pub(crate) distribution: Option<String>,
     /// The folder of the project whose file it is.
-    pub project: Option<PathBuf>,
+    pub(crate) project: Option<PathBuf>,
 }
 
 /// The conditions that the place of a file depends on.
 pub(crate) struct Surroundings<'s> {
-    pub system: OperatingSystem,
+    pub(crate) system: OperatingSystem,
     /// The variables of the environment.
-    pub variable: &'s dyn Fn(&str) -> Option<String>,
+    pub(crate) variable: &'s dyn Fn(&str) -> Option<String>,
     /// The current folder.
-    pub project: &'s Path,
+    pub(crate) project: &'s Path,
 }
 
 impl Surroundings<'_> {
@@ -207,18 +207,18 @@ pub(super) struct TargetFile {
     /// Whose configuration: your own, for all projects, or that of the current folder, which a team
     /// shares.
     #[arg(long, value_enum, default_value = "user", hide_possible_values = true)]
-    pub scope: InstallScope,
+    pub(super) scope: InstallScope,
     /// The client's file, if it is elsewhere
     #[arg(long, value_name = "PATH")]
     config_path: Option<PathBuf>,
     /// Change the file without a question
     #[arg(long)]
-    pub write: bool,
+    pub(super) write: bool,
     /// Replace or remove what is not ours
     ///
     /// An entry of that name that another program wrote.
     #[arg(long)]
-    pub force: bool,
+    pub(super) force: bool,
 }
 
 impl TargetFile {

@@ -14,11 +14,11 @@ use crate::text::one_line;
 /// The logins that are meant.
 pub(super) struct FoundLogins {
     /// The security schemes, each with its API if there are several, and their logins.
-    pub logins: Vec<(String, Arc<Login>)>,
+    pub(super) logins: Vec<(String, Arc<Login>)>,
     /// True if there are several APIs.
     has_names: bool,
     /// True if a server with these settings has clients over HTTP.
-    pub is_over_http: bool,
+    pub(super) is_over_http: bool,
 }
 
 /// Reads the documents, and finds the logins of a scheme, or all of them.

@@ -22,25 +22,25 @@ const MAX_LONG_DESCRIPTION: usize = 4000;
 
 /// The parts of a manifest.
 pub(super) struct ManifestParts<'p> {
-    pub api: &'p Api,
-    pub about: &'p About,
+    pub(super) api: &'p Api,
+    pub(super) about: &'p About,
     /// The file of its icon in the bundle, if hosts can show it.
-    pub icon: Option<&'p str>,
-    pub privacy_policies: &'p [Url],
-    pub name: &'p str,
-    pub version: &'p str,
-    pub platform: BundlePlatform,
+    pub(super) icon: Option<&'p str>,
+    pub(super) privacy_policies: &'p [Url],
+    pub(super) name: &'p str,
+    pub(super) version: &'p str,
+    pub(super) platform: BundlePlatform,
     /// The security schemes that tools use, and how.
-    pub schemes: &'p BTreeMap<String, SecurityScheme>,
-    pub used: &'p BTreeMap<String, SchemeUse>,
+    pub(super) schemes: &'p BTreeMap<String, SecurityScheme>,
+    pub(super) used: &'p BTreeMap<String, SchemeUse>,
     /// Variables that the settings name, each of which is a secret.
-    pub named_variables: &'p [String],
+    pub(super) named_variables: &'p [String],
     /// The server whose variables the user may fill in.
-    pub server: Option<&'p ServerTemplate>,
+    pub(super) server: Option<&'p ServerTemplate>,
     /// Values of such variables that the settings give.
-    pub server_variables: &'p BTreeMap<String, String>,
+    pub(super) server_variables: &'p BTreeMap<String, String>,
     /// Day on which the document was fetched, if it comes from a URL.
-    pub fetched_on: Option<String>,
+    pub(super) fetched_on: Option<String>,
 }
 
 /// A key of `user_config`.

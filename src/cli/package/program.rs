@@ -9,10 +9,10 @@ use crate::error::Failure;
 
 /// The program that a bundle holds.
 pub(super) struct BundledProgram {
-    pub bytes: Vec<u8>,
-    pub platform: BundlePlatform,
+    pub(super) bytes: Vec<u8>,
+    pub(super) platform: BundlePlatform,
     /// The end of the bundle's name: the system, and the processor if it is known.
-    pub suffix: String,
+    pub(super) suffix: String,
 }
 
 impl BundledProgram {

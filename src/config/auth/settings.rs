@@ -33,7 +33,7 @@ pub(crate) struct CredentialSettings {
     /// case. Only in the configuration file.
     #[arg(skip)]
     #[schemars(example = &"{ apiKey: { env: PETSTORE_KEY } }")]
-    pub auth: BTreeMap<String, SchemeSettings>,
+    pub(crate) auth: BTreeMap<String, SchemeSettings>,
 
     /// An origin besides the API's own that headers and credentials may be sent to, as in
     /// `https://uploads.example` (a list)
@@ -44,18 +44,18 @@ pub(crate) struct CredentialSettings {
         value_name = "ORIGIN",
         help_heading = "Credentials"
     )]
-    pub credential_origin: Vec<String>,
+    pub(crate) credential_origin: Vec<String>,
 
     /// Call operations without the credentials that they require if none are set, instead of
     /// refusing the call
     #[arg(long, help_heading = "Credentials")]
-    pub allow_missing_credentials: Option<bool>,
+    pub(crate) allow_missing_credentials: Option<bool>,
 
     /// A file in which refresh tokens are kept that the token endpoint replaces, for the next start
     /// and for other processes, and those of `openapi-mcp login` [default: for logins over stdio,
     /// `openapi-mcp/tokens.json` in the system's folder for state]
     #[arg(long, hide = true, value_name = "FILE", help_heading = "Credentials")]
-    pub token_store: Option<PathBuf>,
+    pub(crate) token_store: Option<PathBuf>,
 }
 
 /// Source of the credential of one scheme.
@@ -67,56 +67,56 @@ pub(crate) struct CredentialSettings {
 )]
 pub(crate) struct SchemeSettings {
     /// A variable with the key, the token, or `user:password`
-    pub env: Option<String>,
+    pub(crate) env: Option<String>,
     /// A file with the same
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// The user's name, if it is separate from the password
-    pub username: Option<Reference>,
+    pub(crate) username: Option<Reference>,
     /// The user's password, if it is separate from the name
-    pub password: Option<Reference>,
+    pub(crate) password: Option<Reference>,
     /// The OAuth client's identifier
-    pub client_id: Option<ClientId>,
+    pub(crate) client_id: Option<ClientId>,
     /// The OAuth client's secret
-    pub client_secret: Option<Reference>,
+    pub(crate) client_secret: Option<Reference>,
     /// A refresh token, which is exchanged for access tokens
-    pub refresh_token: Option<Reference>,
+    pub(crate) refresh_token: Option<Reference>,
     /// The scopes to request, separated by spaces
-    pub scopes: Option<String>,
+    pub(crate) scopes: Option<String>,
     /// The audience to request; with a grant, several
     #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(deserialize_with = "one_or_several")]
-    pub audience: Vec<String>,
+    pub(crate) audience: Vec<String>,
     /// The token endpoint
-    pub token_url: Option<String>,
+    pub(crate) token_url: Option<String>,
     /// The issuer, whose metadata names the token endpoint
-    pub issuer: Option<String>,
+    pub(crate) issuer: Option<String>,
     /// For `openapi-mcp login`: the authorization endpoint, if the issuer does not name it
-    pub authorization_url: Option<String>,
+    pub(crate) authorization_url: Option<String>,
     /// For `openapi-mcp login --device`: the device authorization endpoint, if the issuer does not
     /// name it
-    pub device_authorization_url: Option<String>,
+    pub(crate) device_authorization_url: Option<String>,
     /// The OAuth client's private key in PEM, in place of a secret (`private_key_jwt`)
-    pub client_key: Option<Reference>,
+    pub(crate) client_key: Option<Reference>,
     /// The name of that key (`kid`)
-    pub client_key_id: Option<String>,
+    pub(crate) client_key_id: Option<String>,
     /// A file with the certificate of that key in PEM, as Microsoft Entra asks for
-    pub client_certificate: Option<PathBuf>,
+    pub(crate) client_certificate: Option<PathBuf>,
     /// The audience of what that key signs, if it is neither `issuer` nor `token_url`
-    pub assertion_audience: Option<String>,
+    pub(crate) assertion_audience: Option<String>,
     /// Call the API as the user: how the token of the client becomes one of the API
-    pub grant: Option<GrantKind>,
+    pub(crate) grant: Option<GrantKind>,
     /// With a grant: the resource to request (RFC 8707)
     #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(deserialize_with = "one_or_several")]
-    pub resource: Vec<String>,
+    pub(crate) resource: Vec<String>,
     /// With a grant: request the scopes that the document names for the operation, in place of
     /// `scopes`
-    pub operation_scopes: Option<bool>,
+    pub(crate) operation_scopes: Option<bool>,
     /// With a grant: the type of the client's token, `access_token`, `jwt`, or a URI (RFC 8693
     /// section 3)
-    pub subject_token_type: Option<String>,
+    pub(crate) subject_token_type: Option<String>,
     /// Sign requests for AWS (Signature Version 4)
-    pub sigv4: Option<SignatureSettings>,
+    pub(crate) sigv4: Option<SignatureSettings>,
 }
 
 impl SchemeSettings {

@@ -29,18 +29,18 @@ const CONTAINER_HOST: &str = "http://169.254.170.2";
 )]
 pub(crate) struct SignatureSettings {
     /// The region; by default that of the host, if AWS names it there
-    pub region: Option<String>,
+    pub(crate) region: Option<String>,
     /// The signing name of the service, such as `execute-api` or `s3`; by default that of the host,
     /// if AWS names it there
-    pub service: Option<String>,
+    pub(crate) service: Option<String>,
     /// Take the credentials from the variables of AWS
-    pub credentials: Option<AwsCredentials>,
+    pub(crate) credentials: Option<AwsCredentials>,
     /// The identifier of the access key, if `credentials` is not set
-    pub access_key_id: Option<Reference>,
+    pub(crate) access_key_id: Option<Reference>,
     /// The secret access key
-    pub secret_access_key: Option<Reference>,
+    pub(crate) secret_access_key: Option<Reference>,
     /// The session token, if the access key is temporary
-    pub session_token: Option<Reference>,
+    pub(crate) session_token: Option<Reference>,
 }
 
 /// Source of credentials of AWS.

@@ -34,7 +34,7 @@ pub(crate) struct AccessSettings {
         value_name = "VARIABLE",
         help_heading = "Authentication"
     )]
-    pub auth_token_env: Vec<String>,
+    pub(crate) auth_token_env: Vec<String>,
 
     /// A file with such tokens, one per line; it is read again when it changes (repeatable)
     #[arg(
@@ -43,7 +43,7 @@ pub(crate) struct AccessSettings {
         value_name = "FILE",
         help_heading = "Authentication"
     )]
-    pub auth_token_file: Vec<PathBuf>,
+    pub(crate) auth_token_file: Vec<PathBuf>,
 
     /// Tokens with a name, which logs show and limits count by, and their own share of the tools
     /// (docs/guides/access.md). Only in the configuration file.
@@ -51,17 +51,17 @@ pub(crate) struct AccessSettings {
     #[schemars(
             example = &"[{ name: nightly-report, env: REPORT_TOKEN, tool_include: [\"tag:reports\"], read_only: true }]"
         )]
-    pub auth_tokens: Vec<NamedTokenSettings>,
+    pub(crate) auth_tokens: Vec<NamedTokenSettings>,
 
     /// The URL that clients use for /mcp, if it differs from that of --bind
     #[arg(long, value_name = "URL", help_heading = "HTTP")]
     #[schemars(example = &"https://mcp.example/mcp")]
-    pub public_url: Option<String>,
+    pub(crate) public_url: Option<String>,
 
     /// Accept HTTP clients with access tokens (JWT) of this OAuth 2.1 issuer
     #[arg(long, value_name = "URL", help_heading = "Authentication")]
     #[schemars(example = &"https://login.example/tenant")]
-    pub oauth_issuer: Option<String>,
+    pub(crate) oauth_issuer: Option<String>,
 
     /// The audience that tokens must name (repeatable: any of them) [default: the public URL]
     #[arg(
@@ -70,11 +70,11 @@ pub(crate) struct AccessSettings {
         value_name = "URI",
         help_heading = "Authentication"
     )]
-    pub oauth_audience: Vec<String>,
+    pub(crate) oauth_audience: Vec<String>,
 
     /// The URL of the issuer's keys, as in `https://login.example/tenant/keys` [default: the one in its metadata]
     #[arg(long, hide = true, value_name = "URL", help_heading = "Authentication")]
-    pub oauth_jwks_url: Option<String>,
+    pub(crate) oauth_jwks_url: Option<String>,
 
     /// A scope that every request requires (a list)
     #[arg(
@@ -84,7 +84,7 @@ pub(crate) struct AccessSettings {
         value_name = "SCOPE",
         help_heading = "Authentication"
     )]
-    pub oauth_scope: Vec<String>,
+    pub(crate) oauth_scope: Vec<String>,
 
     /// The scope of those tokens of the issuer whose users agree to calls (--confirm-by link)
     #[arg(
@@ -93,35 +93,35 @@ pub(crate) struct AccessSettings {
         value_name = "SCOPE",
         help_heading = "Authentication"
     )]
-    pub approver_scope: Option<String>,
+    pub(crate) approver_scope: Option<String>,
 
     /// Introspection of tokens.
     #[command(flatten)]
     #[serde(flatten)]
-    pub introspection: IntrospectionSettings,
+    pub(crate) introspection: IntrospectionSettings,
 
     /// Scopes that calls require.
     #[command(flatten)]
     #[serde(flatten)]
-    pub scopes: ScopeSettings,
+    pub(crate) scopes: ScopeSettings,
 
     /// A PEM file with the certificate to serve HTTPS with; it is read again when it changes
     #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP")]
-    pub tls_cert: Option<PathBuf>,
+    pub(crate) tls_cert: Option<PathBuf>,
 
     /// A PEM file with the private key of that certificate
     #[arg(long, hide = true, value_name = "FILE", help_heading = "HTTP")]
-    pub tls_key: Option<PathBuf>,
+    pub(crate) tls_key: Option<PathBuf>,
 
     /// The maximum number of connections at the same time; further ones wait to be accepted
     /// [default: 1024]
     #[arg(long, hide = true, value_name = "NUMBER", help_heading = "HTTP")]
-    pub max_connections: Option<usize>,
+    pub(crate) max_connections: Option<usize>,
 
     /// The maximum number of requests per second of one client, known by its token, else by its
     /// address [default: no limit]
     #[arg(long, hide = true, value_name = "NUMBER", help_heading = "HTTP")]
-    pub client_rate_limit: Option<f64>,
+    pub(crate) client_rate_limit: Option<f64>,
 }
 
 impl AccessSettings {
@@ -293,11 +293,11 @@ pub(crate) struct IntrospectionSettings {
     /// The issuer's introspection endpoint (RFC 7662) for tokens that are not JWTs, as in
     /// `https://login.example/tenant/introspect`
     #[arg(long, hide = true, value_name = "URL", help_heading = "Authentication")]
-    pub oauth_introspection_url: Option<String>,
+    pub(crate) oauth_introspection_url: Option<String>,
 
     /// The client that asks the introspection endpoint
     #[arg(long, hide = true, value_name = "ID", help_heading = "Authentication")]
-    pub oauth_client_id: Option<String>,
+    pub(crate) oauth_client_id: Option<String>,
 
     /// An environment variable with the secret of that client
     #[arg(
@@ -306,7 +306,7 @@ pub(crate) struct IntrospectionSettings {
         value_name = "VARIABLE",
         help_heading = "Authentication"
     )]
-    pub oauth_client_secret_env: Option<String>,
+    pub(crate) oauth_client_secret_env: Option<String>,
 
     /// A file with the secret of that client
     #[arg(
@@ -315,7 +315,7 @@ pub(crate) struct IntrospectionSettings {
         value_name = "FILE",
         help_heading = "Authentication"
     )]
-    pub oauth_client_secret_file: Option<PathBuf>,
+    pub(crate) oauth_client_secret_file: Option<PathBuf>,
 }
 
 /// Reads the settings; `None` if there is no introspection. What is wrong with them is pushed to
@@ -360,7 +360,7 @@ pub(crate) struct ScopeSettings {
     )]
     #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(deserialize_with = "one_or_several")]
-    pub oauth_read_scope: Vec<String>,
+    pub(crate) oauth_read_scope: Vec<String>,
 
     /// A scope that calls of all other tools require (a list: any of them)
     #[arg(
@@ -372,7 +372,7 @@ pub(crate) struct ScopeSettings {
     )]
     #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(deserialize_with = "one_or_several")]
-    pub oauth_write_scope: Vec<String>,
+    pub(crate) oauth_write_scope: Vec<String>,
 }
 
 /// Settings that only HTTP uses; over stdio each of them is reported, because it would have no
@@ -383,7 +383,7 @@ pub(crate) struct HttpSettings {
     /// The address to listen on with --transport http; port 0 takes a free port [default:
     /// 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "HTTP")]
-    pub bind: Option<String>,
+    pub(crate) bind: Option<String>,
 
     /// A host name, or name:port, that clients may ask for besides loopback (repeatable)
     #[arg(
@@ -392,7 +392,7 @@ pub(crate) struct HttpSettings {
         value_name = "NAME",
         help_heading = "HTTP"
     )]
-    pub allow_host: Vec<String>,
+    pub(crate) allow_host: Vec<String>,
 
     /// A web origin besides loopback whose pages may call, as in `https://app.example` (a list)
     #[arg(
@@ -402,35 +402,35 @@ pub(crate) struct HttpSettings {
         value_name = "ORIGIN",
         help_heading = "HTTP"
     )]
-    pub allow_origin: Vec<String>,
+    pub(crate) allow_origin: Vec<String>,
 
     /// Listen on an address that others can reach, although clients need no credentials
     #[arg(long, help_heading = "Authentication")]
-    pub allow_unauthenticated: Option<bool>,
+    pub(crate) allow_unauthenticated: Option<bool>,
 
     /// Time for which requests are still answered after SIGTERM while /readyz answers 503, so that
     /// a balancer stops sending before the listener closes, in seconds [default: 0]
     #[arg(long, value_parser = read_seconds, value_name = "SECONDS", help_heading = "Operations")]
-    pub drain_delay: Option<f64>,
+    pub(crate) drain_delay: Option<f64>,
 
     /// Answer to a browser at / and /mcp: a page with the tools, one with only the steps to
     /// connect, or none [default: full on loopback if clients need no token, else public]
     #[arg(long, hide = true, value_name = "WHICH", help_heading = "HTTP")]
-    pub page: Option<PageKind>,
+    pub(crate) page: Option<PageKind>,
 
     /// The text that OpenAI gives to verify the domain of an app; it is answered at
     /// `/.well-known/openai-apps-challenge` without a token. Only in the configuration file.
     #[arg(skip)]
     #[schemars(example = &"abc123")]
-    pub openai_apps_challenge: Option<String>,
+    pub(crate) openai_apps_challenge: Option<String>,
 
     /// Headers that are forwarded from a client's request to the API.
     #[command(flatten)]
     #[serde(flatten)]
-    pub forward: ForwardSettings,
+    pub(crate) forward: ForwardSettings,
 
     /// Admission and limits of clients over HTTP
     #[command(flatten)]
     #[serde(flatten)]
-    pub access: AccessSettings,
+    pub(crate) access: AccessSettings,
 }

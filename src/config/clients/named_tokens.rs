@@ -25,33 +25,33 @@ use crate::transport::http::{AccessOptions, NamedToken, StaticToken};
 )]
 pub(crate) struct NamedTokenSettings {
     /// Its name in logs: at most 32 of a-z, 0-9 and -
-    pub name: String,
+    pub(crate) name: String,
     /// The environment variable with the token
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub env: Option<String>,
+    pub(crate) env: Option<String>,
     /// The file with the token; it is read again when it changes
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// The tools that it may call, by patterns as in `tool_include` of an API; without any, all
     #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "at_least_one"
     )]
-    pub tool_include: Vec<String>,
+    pub(crate) tool_include: Vec<String>,
     /// The tools that it may not call
     #[schemars(with = "crate::config::overrides::Globs")]
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "one_or_several"
     )]
-    pub tool_exclude: Vec<String>,
+    pub(crate) tool_exclude: Vec<String>,
     /// True if it may call only tools that read
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_only: Option<bool>,
+    pub(crate) read_only: Option<bool>,
     /// The claims that it has, for rules of `access` alone
     #[serde(skip_serializing_if = "Map::is_empty")]
-    pub claims: Map<String, Value>,
+    pub(crate) claims: Map<String, Value>,
     /// The scopes that it has; without any, it has those that tools ask for, and none for rules of
     /// `access`
     #[schemars(with = "crate::config::overrides::Globs")]
@@ -59,10 +59,10 @@ pub(crate) struct NamedTokenSettings {
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "at_least_one"
     )]
-    pub scopes: Vec<String>,
+    pub(crate) scopes: Vec<String>,
     /// True if its holder agrees to calls (`confirm_by`); it is then of no other use
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub approve: Option<bool>,
+    pub(crate) approve: Option<bool>,
 }
 
 impl NamedTokenSettings {

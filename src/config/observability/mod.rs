@@ -24,12 +24,12 @@ const MIN_KEY_BYTES: usize = 16;
 pub(crate) struct ObservabilitySettings {
     /// Serve metrics for Prometheus at /metrics of this address; port 0 takes a free port
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Operations")]
-    pub metrics_bind: Option<String>,
+    pub(crate) metrics_bind: Option<String>,
 
     /// Append a line of JSON for every call to this file; - is standard output, with --transport
     /// http
     #[arg(long, value_name = "FILE|-", help_heading = "Operations")]
-    pub audit_log: Option<PathBuf>,
+    pub(crate) audit_log: Option<PathBuf>,
 
     /// An environment variable with the key of the hashes in the audit log [default: a random key]
     #[arg(
@@ -38,29 +38,29 @@ pub(crate) struct ObservabilitySettings {
         value_name = "VARIABLE",
         help_heading = "Operations"
     )]
-    pub audit_key_env: Option<String>,
+    pub(crate) audit_key_env: Option<String>,
 
     /// A file with the key of the hashes in the audit log
     #[arg(long, hide = true, value_name = "FILE", help_heading = "Operations")]
-    pub audit_key_file: Option<PathBuf>,
+    pub(crate) audit_key_file: Option<PathBuf>,
 
     /// Write a line to the audit log before each call is made, and refuse the call if that fails
     #[arg(long, hide = true, help_heading = "Operations")]
-    pub audit_log_required: Option<bool>,
+    pub(crate) audit_log_required: Option<bool>,
 
     /// Send the trace of a call to the API, in the headers traceparent and tracestate; the
     /// variables of OpenTelemetry configure the export of this server's spans
     #[arg(long, hide = true, help_heading = "Operations")]
-    pub propagate_trace: Option<bool>,
+    pub(crate) propagate_trace: Option<bool>,
 }
 
 /// Observability of a server.
 #[derive(Clone, Default)]
 pub(crate) struct ObservabilityConfig {
     /// Address of metrics.
-    pub metrics: Option<SocketAddr>,
-    pub audit: Option<AuditOptions>,
-    pub traces: TracesConfig,
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) audit: Option<AuditOptions>,
+    pub(crate) traces: TracesConfig,
 }
 
 /// The settings of metrics, traces and the audit log; what is wrong with them is pushed to

@@ -27,36 +27,36 @@ pub(crate) struct SharedStateSettings {
     /// Share limits, refresh tokens and confirmations with other replicas through this Redis or
     /// Valkey server; `rediss` encrypts the connection, as in `rediss://user@redis.example:6379/0`
     #[arg(long, value_name = "URL", help_heading = "Operations")]
-    pub shared_state: Option<String>,
+    pub(crate) shared_state: Option<String>,
 
     /// An environment variable with the password for that server
     #[arg(long, value_name = "VARIABLE", help_heading = "Operations")]
-    pub shared_state_password_env: Option<String>,
+    pub(crate) shared_state_password_env: Option<String>,
 
     /// A file with the password for that server
     #[arg(long, value_name = "FILE", help_heading = "Operations")]
-    pub shared_state_password_file: Option<PathBuf>,
+    pub(crate) shared_state_password_file: Option<PathBuf>,
 
     /// Seconds for a request to that server that a call waits for, before it goes on without: 0.001
     /// to 10 [default: 0.05]
     #[arg(long, hide = true, value_name = "SECONDS", help_heading = "Operations")]
-    pub shared_state_timeout: Option<f64>,
+    pub(crate) shared_state_timeout: Option<f64>,
 
     /// An environment variable with the key that encrypts the shared state and the token store: 32
     /// bytes in hexadecimal digits or base64; of several keys, the first encrypts and all decrypt
     #[arg(long, value_name = "VARIABLE", help_heading = "Operations")]
-    pub state_key_env: Option<String>,
+    pub(crate) state_key_env: Option<String>,
 
     /// A file with that key
     #[arg(long, value_name = "FILE", help_heading = "Operations")]
-    pub state_key_file: Option<PathBuf>,
+    pub(crate) state_key_file: Option<PathBuf>,
 }
 
 /// Shared state of replicas, and its keys.
 #[derive(Clone, Default)]
 pub(crate) struct SharedStateConfig {
-    pub keys: Option<StateKeys>,
-    pub state: Option<Arc<SharedState>>,
+    pub(crate) keys: Option<StateKeys>,
+    pub(crate) state: Option<Arc<SharedState>>,
 }
 
 /// The settings of what replicas share; what is wrong with them is pushed to `problems`. The

@@ -24,11 +24,11 @@ const TRACES_PATH: &str = "v1/traces";
 #[derive(Clone, Default)]
 pub(crate) struct TracesConfig {
     /// Export of spans; without it, none are made.
-    pub export: Option<TraceOptions>,
+    pub(crate) export: Option<TraceOptions>,
     /// Reason for which there are no traces although variables request them.
-    pub warning: Option<String>,
+    pub(crate) warning: Option<String>,
     /// True if the trace of a call is sent to the API.
-    pub propagates: bool,
+    pub(crate) propagates: bool,
 }
 
 /// Reads the configuration of traces from the variables.

@@ -58,9 +58,9 @@ pub(super) struct ArgumentKeys {
 /// Contents of the key `arguments`.
 #[derive(Default)]
 pub(super) struct ReadArguments {
-    pub rules: Vec<ArgumentRule>,
+    pub(super) rules: Vec<ArgumentRule>,
     /// The path parameters whose values may hold slashes.
-    pub slashes: Vec<String>,
+    pub(super) slashes: Vec<String>,
 }
 
 /// Reads the key `arguments` of the rule at `path`; what is wrong with it is pushed to `problems`.

@@ -25,7 +25,7 @@ pub(super) const OFFLINE_ACCESS: &str = "offline_access";
 /// A request that the browser carries to the authorization endpoint.
 pub(crate) struct AuthorizationRequest {
     /// The address that the browser opens.
-    pub url: Url,
+    pub(crate) url: Url,
     redirect: String,
     state: SecretString,
     verifier: SecretString,
@@ -161,12 +161,12 @@ const MAX_INTERVAL: Duration = Duration::from_mins(1);
 pub(crate) struct DeviceAuthorization {
     pub(super) device_code: SecretString,
     /// The code that the person enters.
-    pub user_code: String,
+    pub(crate) user_code: String,
     /// The page on which to enter it. Google calls it `verification_url`.
     #[serde(alias = "verification_url")]
-    pub verification_uri: String,
+    pub(crate) verification_uri: String,
     /// The same page with the code.
-    pub verification_uri_complete: Option<String>,
+    pub(crate) verification_uri_complete: Option<String>,
     expires_in: Option<Value>,
     interval: Option<Value>,
     /// The scopes that were asked for.

@@ -47,7 +47,7 @@ pub(crate) struct Login {
     /// Owner of the tokens; `None` if the location of the API is not known, because nothing is
     /// called.
     owner: Option<TokenOwner>,
-    pub store: TokenStore,
+    pub(crate) store: TokenStore,
 }
 
 /// Outcome of the end of a login.

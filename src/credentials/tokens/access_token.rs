@@ -21,9 +21,9 @@ use crate::spec::{OAuthFlow, SecurityScheme};
 /// An access token.
 pub(crate) struct AccessToken {
     /// `Authorization` with it.
-    pub header: HeaderValue,
+    pub(crate) header: HeaderValue,
     /// Redacts the token in replies.
-    pub redactor: Arc<Redactor>,
+    pub(crate) redactor: Arc<Redactor>,
     /// The times from when on it is renewed, and from when on it is not valid any more.
     pub(super) ends: Option<[Instant; 2]>,
 }
@@ -61,18 +61,18 @@ impl AccessToken {
 /// RFC 6749 section 5.1.
 #[derive(Deserialize)]
 pub(crate) struct Granted {
-    pub access_token: SecretString,
+    pub(crate) access_token: SecretString,
     pub(super) token_type: Option<String>,
-    pub expires_in: Option<Value>,
+    pub(crate) expires_in: Option<Value>,
     /// `None` if it is empty.
     #[serde(default, deserialize_with = "present_secret")]
-    pub refresh_token: Option<SecretString>,
+    pub(crate) refresh_token: Option<SecretString>,
     /// RFC 8693 section 2.2.1.
     pub(super) issued_token_type: Option<String>,
     /// The scopes, if they are not those that were asked for.
-    pub scope: Option<Value>,
+    pub(crate) scope: Option<Value>,
     /// `OpenID` Connect Core 1.0 section 3.1.3.3.
-    pub id_token: Option<Value>,
+    pub(crate) id_token: Option<Value>,
 }
 
 fn present_secret<'de, D: Deserializer<'de>>(
@@ -206,11 +206,11 @@ pub(crate) enum Grant {
 /// Request for the tokens of a client.
 pub(crate) struct TokenRequest {
     /// The grant; `None` if tokens come only of a login, whose refresh token is stored.
-    pub grant: Option<Grant>,
+    pub(crate) grant: Option<Grant>,
     /// `scope` of the request.
-    pub scopes: Option<SecretString>,
+    pub(crate) scopes: Option<SecretString>,
     /// `audience` of the request, which some servers want.
-    pub audience: Option<SecretString>,
+    pub(crate) audience: Option<SecretString>,
 }
 
 /// Part of a credential that a grant lacks, and the reason for which it is needed.

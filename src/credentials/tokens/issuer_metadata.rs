@@ -30,19 +30,19 @@ pub(crate) fn metadata_urls(issuer: &Url) -> Vec<Url> {
 #[derive(Clone)]
 pub(crate) struct IssuerMetadata {
     /// The issuer, to the letter.
-    pub issuer: String,
+    pub(crate) issuer: String,
     /// The token endpoint.
-    pub token_endpoint: Url,
+    pub(crate) token_endpoint: Url,
     /// The authorization endpoint.
-    pub authorization_endpoint: Option<Url>,
+    pub(crate) authorization_endpoint: Option<Url>,
     /// The device authorization endpoint (RFC 8628 section 4).
-    pub device_authorization_endpoint: Option<Url>,
+    pub(crate) device_authorization_endpoint: Option<Url>,
     /// The revocation endpoint (RFC 7009).
-    pub revocation_endpoint: Option<Url>,
+    pub(crate) revocation_endpoint: Option<Url>,
     /// The scopes that it lists.
-    pub scopes: Vec<String>,
+    pub(crate) scopes: Vec<String>,
     /// True if each answer of the authorization endpoint names the issuer (RFC 9207 section 3).
-    pub names_itself: bool,
+    pub(crate) names_itself: bool,
 }
 
 impl IssuerMetadata {

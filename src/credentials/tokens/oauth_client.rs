@@ -22,17 +22,17 @@ use crate::text;
 /// An OAuth client of a token endpoint.
 pub(crate) struct OauthClient {
     /// The security scheme, for messages.
-    pub scheme: String,
+    pub(crate) scheme: String,
     /// The endpoint.
-    pub endpoint: Endpoint,
+    pub(crate) endpoint: Endpoint,
     /// The client's identifier; a public client has no secret.
-    pub id: Option<SecretString>,
+    pub(crate) id: Option<SecretString>,
     /// The client's secret.
-    pub secret: Option<SecretString>,
+    pub(crate) secret: Option<SecretString>,
     /// The client's key, in place of a secret.
-    pub signer: Option<Arc<ClientSigner>>,
+    pub(crate) signer: Option<Arc<ClientSigner>>,
     /// The issuer whose endpoint it is, to the letter, if the operator names it.
-    pub issuer: Option<String>,
+    pub(crate) issuer: Option<String>,
 }
 
 /// Grant by which the calling user's token is exchanged for one of the API.

@@ -24,11 +24,11 @@ const LAST_GENERATION: u64 = 1 << 62;
 pub(crate) struct StoredToken {
     /// Their owner, in a file.
     #[serde(flatten)]
-    pub owner: TokenOwner,
+    pub(crate) owner: TokenOwner,
     #[serde(serialize_with = "write_secret")]
-    pub refresh_token: SecretString,
+    pub(crate) refresh_token: SecretString,
     #[serde(serialize_with = "write_secret")]
-    pub access_token: SecretString,
+    pub(crate) access_token: SecretString,
     /// End of the access token in seconds since 1970, if it has one.
     expires: Option<u64>,
     /// Lifetime of the token when it was granted, in seconds.
@@ -39,22 +39,22 @@ pub(crate) struct StoredToken {
     pub(super) generation: u64,
     /// Facts about the login that they come of, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub login: Option<LoginFacts>,
+    pub(crate) login: Option<LoginFacts>,
 }
 
 /// Facts about a login; no secret is among them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LoginFacts {
     /// The scopes, separated by spaces.
-    pub scopes: String,
+    pub(crate) scopes: String,
     /// `sub` of the ID token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
+    pub(crate) subject: Option<String>,
     /// `email` of the ID token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub email: Option<String>,
+    pub(crate) email: Option<String>,
     /// Time of the login, in seconds since 1970.
-    pub since: u64,
+    pub(crate) since: u64,
 }
 
 /// Owner of tokens.

@@ -34,7 +34,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A token endpoint, and the client that asks it.
 pub(crate) struct TokenEndpoint {
-    pub client: OauthClient,
+    pub(crate) client: OauthClient,
     http: HttpClient,
     learned: Mutex<Learned>,
     /// Failures are logged once a minute: clients cause them, and must not be able to fill the log.

@@ -43,7 +43,7 @@ const EXPIRY_MARGIN: Duration = Duration::from_secs(15);
 
 /// Exchanges the tokens of users for those of one security scheme.
 pub(crate) struct TokenExchange {
-    pub source: Arc<ExchangeSource>,
+    pub(crate) source: Arc<ExchangeSource>,
     /// `scope` of the request.
     scope: Option<Box<str>>,
     /// All that decides which token is given, but for the user's.
@@ -51,7 +51,7 @@ pub(crate) struct TokenExchange {
 }
 
 pub(crate) struct ExchangeSource {
-    pub endpoint: TokenEndpoint,
+    pub(crate) endpoint: TokenEndpoint,
     options: ExchangeOptions,
     /// The API, and its tenant.
     owner: [Option<String>; 2],

@@ -29,7 +29,7 @@ const RENEWAL_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Source of a scheme's tokens.
 pub(crate) struct TokenSource {
-    pub endpoint: TokenEndpoint,
+    pub(crate) endpoint: TokenEndpoint,
     request: TokenRequest,
     current: RwLock<Option<Arc<AccessToken>>>,
     /// Locked by the task that fetches a token.

@@ -35,7 +35,7 @@ pub(crate) struct AuditLog {
     sender: SyncSender<WriterTask>,
     key: hmac::Key,
     /// The identifier of the key, which shows if two hashes may be compared.
-    pub key_id: String,
+    pub(crate) key_id: String,
     pub(super) is_required: bool,
     on_loss: fn(),
     refusals: Arc<RefusalCounts>,

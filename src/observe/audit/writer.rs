@@ -239,11 +239,11 @@ pub(crate) enum AuditTarget {
 /// The operator's settings for the audit log.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditOptions {
-    pub target: AuditTarget,
+    pub(crate) target: AuditTarget,
     /// The key of hashes; without one, a random one of this process.
-    pub key: Option<secrecy::SecretString>,
+    pub(crate) key: Option<secrecy::SecretString>,
     /// True if a call waits for its line, and is refused without it.
-    pub required: bool,
+    pub(crate) required: bool,
 }
 
 /// A line is not longer than this, its newline included.

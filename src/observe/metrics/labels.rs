@@ -65,23 +65,23 @@ pub(super) type Label = [(&'static str, &'static str); 1];
 #[derive(Debug, Clone, PartialEq, Eq, EncodeLabelSet)]
 pub(crate) struct OperationLabels {
     #[prometheus(flatten)]
-    pub api: ApiLabel,
-    pub mcp_method_name: &'static str,
-    pub gen_ai_tool_name: Box<str>,
-    pub error_type: &'static str,
-    pub network_transport: &'static str,
-    pub mcp_protocol_version: &'static str,
+    pub(crate) api: ApiLabel,
+    pub(crate) mcp_method_name: &'static str,
+    pub(crate) gen_ai_tool_name: Box<str>,
+    pub(crate) error_type: &'static str,
+    pub(crate) network_transport: &'static str,
+    pub(crate) mcp_protocol_version: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, EncodeLabelSet)]
 pub(super) struct RequestLabels {
     #[prometheus(flatten)]
-    pub api: ApiLabel,
-    pub http_request_method: &'static str,
-    pub http_response_status_code: &'static str,
-    pub error_type: &'static str,
-    pub server_address: Arc<str>,
-    pub server_port: u16,
+    pub(super) api: ApiLabel,
+    pub(super) http_request_method: &'static str,
+    pub(super) http_response_status_code: &'static str,
+    pub(super) error_type: &'static str,
+    pub(super) server_address: Arc<str>,
+    pub(super) server_port: u16,
 }
 
 // The labels of each call are hashed by SipHash, byte by byte: only by those that differ from

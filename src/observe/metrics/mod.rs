@@ -58,9 +58,9 @@ pub(crate) const TOOLS_CALL: &str = "tools/call";
 /// The labels of one origin of an API.
 #[derive(Clone, Default)]
 pub(crate) struct OriginLabels {
-    pub api: ApiLabel,
-    pub host: Arc<str>,
-    pub port: u16,
+    pub(crate) api: ApiLabel,
+    pub(crate) host: Arc<str>,
+    pub(crate) port: u16,
 }
 
 /// An event that is counted by one label.
@@ -119,7 +119,7 @@ pub(crate) struct Metrics {
     requests: Family<RequestLabels, Histogram>,
     retries: Family<ApiLabel, Counter>,
     /// Results that were shortened.
-    pub results_cut: Counter,
+    pub(crate) results_cut: Counter,
     masked: Family<[(&'static str, Arc<str>); 1], Counter>,
     counted: [Family<Label, Counter>; COUNTED.len()],
     reloads: Family<(ApiLabel, Label), Counter>,

@@ -30,11 +30,11 @@ use crate::outbound::OutboundOptions;
 #[derive(Clone, Default)]
 pub(crate) struct ArrivedContexts {
     /// Context in `_meta` of the message.
-    pub message: Option<TraceContext>,
+    pub(crate) message: Option<TraceContext>,
     /// Context in the headers of the HTTP request.
-    pub request: Option<TraceContext>,
+    pub(crate) request: Option<TraceContext>,
     /// True if its trace is continued: over stdio, and if the client is authenticated.
-    pub is_trusted: bool,
+    pub(crate) is_trusted: bool,
 }
 
 /// Begins spans, and hands those that have ended to the exporter.

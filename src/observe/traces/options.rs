@@ -12,22 +12,22 @@ use crate::outbound::Identity;
 /// Destination of spans, and their sampling.
 #[derive(Debug, Clone)]
 pub(crate) struct TraceOptions {
-    pub endpoint: Url,
+    pub(crate) endpoint: Url,
     /// Headers of each request to the collector; their values are secrets.
-    pub headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
     /// Time limit of one request.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     /// True if requests are compressed.
-    pub gzip: bool,
+    pub(crate) gzip: bool,
     /// Time for which a span waits for others.
-    pub schedule_delay: Duration,
-    pub sampler: Sampler,
+    pub(crate) schedule_delay: Duration,
+    pub(crate) sampler: Sampler,
     /// Attributes of the process.
-    pub resource: Vec<(String, String)>,
+    pub(crate) resource: Vec<(String, String)>,
     /// Authorities that the collector's certificate may come from besides those of the system.
-    pub authorities: Vec<CertificateDer<'static>>,
+    pub(crate) authorities: Vec<CertificateDer<'static>>,
     /// Identity for the collector, if it requests a client certificate.
-    pub identity: Option<Arc<Identity>>,
+    pub(crate) identity: Option<Arc<Identity>>,
 }
 
 /// Decision about the recorded traces: the samplers of OpenTelemetry's SDK by their names.

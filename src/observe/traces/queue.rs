@@ -26,7 +26,7 @@ pub(super) enum QueueItem {
 pub(super) struct SpanQueue {
     sender: mpsc::Sender<QueueItem>,
     /// The process ends: nothing is waited for any more.
-    pub ending: CancellationToken,
+    pub(super) ending: CancellationToken,
     on_drop: fn(usize),
     has_told: Arc<AtomicBool>,
 }

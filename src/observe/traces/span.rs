@@ -33,9 +33,9 @@ pub(crate) struct OpenSpan {
     pub(super) parent: Option<u64>,
     /// True if the parent is a span of another process.
     pub(super) has_remote_parent: bool,
-    pub is_sampled: bool,
+    pub(crate) is_sampled: bool,
     /// `tracestate` of the trace.
-    pub state: Option<Box<str>>,
+    pub(crate) state: Option<Box<str>>,
     pub(super) links: Vec<TraceContext>,
     pub(super) kind: SpanKind,
     pub(super) started: SystemTime,
@@ -129,9 +129,9 @@ const MAX_KEY_CHARS: usize = 256;
 pub(crate) struct TraceContext {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,
-    pub is_sampled: bool,
+    pub(crate) is_sampled: bool,
     /// `tracestate` as it came.
-    pub state: Option<Box<str>>,
+    pub(crate) state: Option<Box<str>>,
     /// `traceparent` as it came.
     parent: Box<str>,
 }

@@ -43,19 +43,19 @@ use crate::spec::{Document, Location, Operation, Parameter, Serialization, Style
 #[derive(Clone, Copy)]
 pub(crate) struct RequestTemplate<'a> {
     /// The document of the operation.
-    pub document: &'a Document,
+    pub(crate) document: &'a Document,
     /// The operation.
-    pub operation: &'a Operation,
+    pub(crate) operation: &'a Operation,
     /// The server that its path is appended to.
-    pub base: &'a BaseUrl,
+    pub(crate) base: &'a BaseUrl,
     /// Replies that the document declares.
-    pub expected: &'a ExpectedReply,
+    pub(crate) expected: &'a ExpectedReply,
     /// The operator's additions.
-    pub injected: &'a Injected,
+    pub(crate) injected: &'a Injected,
     /// Folder from which files may be sent.
-    pub files: Option<&'a FileRoot>,
+    pub(crate) files: Option<&'a FileRoot>,
     /// The paths of all operations, if a value could make the path that of another one.
-    pub guard: Option<PathGuard<'a>>,
+    pub(crate) guard: Option<PathGuard<'a>>,
 }
 
 /// Makes the request of a call with these arguments, under the keys of the input schema.

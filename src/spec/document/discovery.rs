@@ -26,11 +26,11 @@ const CATALOG: &str = "/.well-known/api-catalog";
 #[derive(Default)]
 pub(crate) struct Discovery {
     /// The document.
-    pub found: Option<FetchedSource>,
+    pub(crate) found: Option<FetchedSource>,
     /// The addresses that were tried.
-    pub tried: Vec<Url>,
+    pub(crate) tried: Vec<Url>,
     /// Links to documents on other origins, which are shown and not fetched.
-    pub elsewhere: Vec<Url>,
+    pub(crate) elsewhere: Vec<Url>,
 }
 
 /// Searches the origin of a web page for a document. The headers of `reader` go along, because the

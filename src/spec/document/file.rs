@@ -16,7 +16,7 @@ use crate::spec::node::{Node, Span};
 #[derive(Debug)]
 pub(crate) struct DocumentFile {
     /// The name of the file in messages; empty for the document itself.
-    pub name: String,
+    pub(crate) name: String,
     number: u32,
     text: String,
     jumps: Vec<Jump>,

@@ -79,7 +79,7 @@ const MAX_URL_BYTES: usize = 2048;
 /// What the root object says of the document.
 #[derive(Debug)]
 pub(crate) struct Index {
-    pub version: Version,
+    pub(crate) version: Version,
     title: String,
     api_version: Option<String>,
     description: Option<String>,
@@ -88,7 +88,7 @@ pub(crate) struct Index {
     website: Option<Url>,
     logo: Option<Url>,
     /// 3.2 `$self`: the document's own name in references.
-    pub own_name: Option<String>,
+    pub(crate) own_name: Option<String>,
 }
 
 impl Index {

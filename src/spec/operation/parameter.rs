@@ -204,11 +204,11 @@ pub(crate) fn is_ignored_header(name: &str) -> bool {
 /// The members of a Parameter Object that are the same in every version of OpenAPI.
 pub(crate) struct ParameterHead<'a> {
     /// The Parameter Object.
-    pub object: Object<'a>,
+    pub(crate) object: Object<'a>,
     /// Its `name`.
-    pub name: String,
+    pub(crate) name: String,
     /// Its `in`.
-    pub location: Location,
+    pub(crate) location: Location,
 }
 
 impl<'a> ParameterHead<'a> {

@@ -25,7 +25,7 @@ pub(crate) struct Parameters<'a> {
     /// Targets of references, by the text of the parameter and the file that contains it.
     referred: HashMap<(u32, &'a str), Referred<'a>>,
     /// A sentence for each part of the operation that was read differently from how it is written.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl<'a> Parameters<'a> {

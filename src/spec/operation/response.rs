@@ -12,9 +12,9 @@ use crate::spec::node::{Node, Object};
 /// One declared response.
 pub(crate) struct ResponseObject<'a> {
     /// The statuses for which the response is declared.
-    pub status: DeclaredStatus,
+    pub(crate) status: DeclaredStatus,
     /// Its media types, in document order; none if there is no body.
-    pub media: Vec<Media<'a>>,
+    pub(crate) media: Vec<Media<'a>>,
 }
 
 /// The key of a response.
@@ -29,13 +29,13 @@ pub(crate) enum DeclaredStatus {
 /// One media type of a response.
 pub(crate) struct Media<'a> {
     /// The name as declared.
-    pub name: String,
+    pub(crate) name: String,
     /// The schema.
-    pub schema: Option<Node<'a>>,
+    pub(crate) schema: Option<Node<'a>>,
     /// The Media Type Object, for its `examples`; empty in 2.0.
-    pub object: Object<'a>,
+    pub(crate) object: Object<'a>,
     /// Its `example`.
-    pub example: Option<Node<'a>>,
+    pub(crate) example: Option<Node<'a>>,
 }
 
 impl DeclaredStatus {

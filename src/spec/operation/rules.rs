@@ -269,21 +269,21 @@ pub(crate) enum PropertyStep {
 #[derive(Clone)]
 pub(crate) struct RuledProperty {
     /// The rule.
-    pub rule: ArgumentRule,
+    pub(crate) rule: ArgumentRule,
     /// The steps that lead to it, by the names in the input schema; never empty, and the last is to
     /// a member.
-    pub path: Vec<PropertyStep>,
+    pub(crate) path: Vec<PropertyStep>,
     /// The schema of its value, which may refer to definitions of the input schema.
-    pub schema: Value,
+    pub(crate) schema: Value,
 }
 
 /// Demand of an operation on the token of its caller.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct AccessDemand {
     /// Scopes of which one is needed; if there are none, none is.
-    pub scopes: Vec<String>,
+    pub(crate) scopes: Vec<String>,
     /// Claims by name or JSON Pointer, each with the values of which one is needed.
-    pub claims: Vec<(String, Vec<Value>)>,
+    pub(crate) claims: Vec<(String, Vec<Value>)>,
 }
 
 impl ArgumentRule {

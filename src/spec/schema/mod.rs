@@ -52,9 +52,9 @@ pub struct SchemaOptions {
 /// A self-contained schema.
 pub(crate) struct Completed {
     /// The schema as it is advertised.
-    pub schema: JsonObject,
+    pub(crate) schema: JsonObject,
     /// The names of properties that had to be changed.
-    pub names: Option<NewNames>,
+    pub(crate) names: Option<NewNames>,
 }
 
 /// Translates schemas of one document and makes them self-contained; keeps what it has translated.

@@ -34,7 +34,7 @@ pub(crate) struct Component {
     references: Vec<String>,
     /// The component with all references replaced; `None` if it refers back to itself, or to a
     /// component that does.
-    pub expanded: Option<Expansion>,
+    pub(crate) expanded: Option<Expansion>,
     /// The component as a definition, for each of the [`InlinePlan`]s that many tools share.
     definitions: [OnceCell<Rc<Definition>>; 2],
     /// Others, by the large components that are inlined into them.
@@ -96,9 +96,9 @@ pub(crate) struct Definition {
 
 /// The definitions of one tool's schema.
 pub(crate) struct Definitions {
-    pub defs: JsonObject,
+    pub(crate) defs: JsonObject,
     /// True if a definition did not fit.
-    pub has_left_out: bool,
+    pub(crate) has_left_out: bool,
 }
 
 impl<'c> InlinePlan<'c> {

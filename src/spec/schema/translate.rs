@@ -22,18 +22,18 @@ const DESCRIBES_MEMBERS: &str =
 /// Translates schemas of one document, and names what they refer to.
 pub(crate) struct Translator<'d> {
     document: &'d Document,
-    pub direction: Direction,
+    pub(crate) direction: Direction,
     marks: Marks<'d>,
     /// The `$defs` names of components, by their places, and the other way round.
     names: HashMap<Span, String>,
-    pub spans: HashMap<String, Span>,
+    pub(crate) spans: HashMap<String, Span>,
     taken: HashSet<String>,
     /// Patterns that were seen, and true for those that every client supports.
     patterns: HashMap<String, bool>,
     /// True if any property was seen under a name that model APIs refuse.
-    pub has_odd_names: bool,
+    pub(crate) has_odd_names: bool,
     /// Sentences about what was read loosely.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// The schema that is translated lies in the file of this span; references in it are read from
     /// there.
     from: Span,

@@ -39,7 +39,7 @@ pub(super) struct Connections {
     /// Connections end after the answers that are on their way.
     closing: CancellationToken,
     /// The tasks that serve connections.
-    pub tasks: TaskTracker,
+    pub(super) tasks: TaskTracker,
 }
 
 impl Connections {

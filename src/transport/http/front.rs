@@ -38,16 +38,16 @@ use crate::observe;
 /// Front that answers the requests of connections: the routes, and the endpoints of MCP beside them
 /// with what their requests pass.
 pub(super) struct Front {
-    pub router: TowerToHyperService<Router>,
-    pub endpoints: HashMap<Box<str>, McpServer>,
-    pub allowed: Arc<Allowed>,
-    pub admission: Option<Arc<ClientAdmission>>,
+    pub(super) router: TowerToHyperService<Router>,
+    pub(super) endpoints: HashMap<Box<str>, McpServer>,
+    pub(super) allowed: Arc<Allowed>,
+    pub(super) admission: Option<Arc<ClientAdmission>>,
     /// Clients of earlier versions have sessions, so that they can be asked.
-    pub sessions: Option<Arc<Sessions>>,
-    pub has_page: bool,
-    pub memory: BodyMemory,
+    pub(super) sessions: Option<Arc<Sessions>>,
+    pub(super) has_page: bool,
+    pub(super) memory: BodyMemory,
     /// Ends what only waits.
-    pub streams: CancellationToken,
+    pub(super) streams: CancellationToken,
 }
 
 impl Front {

@@ -161,7 +161,7 @@ fn describe(health: &Health) -> Response {
 
 /// State that decides if requests should be sent to this server.
 #[derive(Clone)]
-pub(super) struct Health(pub McpServer);
+pub(super) struct Health(pub(super) McpServer);
 
 /// Readiness for requests.
 #[derive(Clone, Copy, PartialEq, Eq, strum::Display)]

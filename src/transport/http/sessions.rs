@@ -31,14 +31,14 @@ pub(super) struct Session {
     owner: Option<ClientKey>,
     /// The client whose share it counts for.
     client: ClientKey,
-    pub connection: Arc<Connection>,
+    pub(super) connection: Arc<Connection>,
     last_used: Mutex<Instant>,
     /// Ends the stream on which the client is notified.
     stream: Mutex<CancellationToken>,
 }
 
 /// A session while it is used.
-pub(super) struct UsedSession(pub Arc<Session>);
+pub(super) struct UsedSession(pub(super) Arc<Session>);
 
 impl Sessions {
     /// The session of that identifier, if this client may use it at this endpoint. An identifier

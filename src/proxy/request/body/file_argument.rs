@@ -22,11 +22,11 @@ use crate::spec::operation::security_scheme::is_token;
 #[derive(Debug)]
 pub(crate) struct FileArgument {
     /// The bytes, in memory or on disk.
-    pub piece: Piece,
+    pub(crate) piece: Piece,
     /// The name, if one was given.
-    pub filename: Option<String>,
+    pub(crate) filename: Option<String>,
     /// The media type, if one was given.
-    pub media_type: Option<String>,
+    pub(crate) media_type: Option<String>,
 }
 
 /// Padding is often forgotten by models, and both alphabets are in use.

@@ -31,9 +31,9 @@ use crate::text::hex;
 /// Content after the headers, and its `Content-Type`.
 pub(crate) struct Body {
     /// The declared media type, with a boundary for multipart.
-    pub content_type: String,
+    pub(crate) content_type: String,
     /// The bytes.
-    pub content: Payload,
+    pub(crate) content: Payload,
 }
 
 /// Writes `value` as `media_type` of `document` requires; `folder` has the files that may be sent.

@@ -41,11 +41,11 @@ static PAGE: LazyLock<Option<ServedPage>> = LazyLock::new(|| {
 
 /// What the route needs.
 pub(super) struct ApprovalRoute {
-    pub links: Arc<Links>,
+    pub(super) links: Arc<Links>,
     /// Hosts that are allowed; without it, only that of the links.
-    pub allowed: Option<Arc<Allowed>>,
+    pub(super) allowed: Option<Arc<Allowed>>,
     /// Knows who may agree; without it, everybody on this machine may.
-    pub admission: Option<Arc<ClientAdmission>>,
+    pub(super) admission: Option<Arc<ClientAdmission>>,
 }
 
 /// An answer, as the page sends it.
