@@ -1,6 +1,6 @@
 //! An API that speaks only HTTP/2 (RFC 9113), frame by frame, so that it can misbehave.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -98,7 +98,7 @@ fn serve(
     mut tls: impl Read + Write,
     streams: u32,
     mut answer: impl FnMut() -> Http2Answer,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     let mut preface = [0; 24];
     tls.read_exact(&mut preface)?;
     assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -142,7 +142,10 @@ fn serve(
                 }
                 Http2Answer::GoAway => {
                     tls.write_all(&frame(GOAWAY, 0, 0, &[0; 8]))?;
-                    return tls.flush();
+                    tls.flush()?;
+                    // Bytes that are left unread would reset the connection, and a reset can
+                    // overtake the frame.
+                    return io::copy(&mut tls, &mut io::sink()).map(drop);
                 }
                 Http2Answer::Silence => {}
             },
