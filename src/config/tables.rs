@@ -201,11 +201,10 @@ where
         if needed.iter().any(|needed| is_given(&needed)) {
             continue;
         }
-        let names: Vec<String> = needed.iter().map(|needed| name(needed)).collect();
-        let lacking = keys.iter().filter(is_given);
-        problems.extend(
-            lacking.map(|key| format!("{} needs {}{which}", name(key), names.join(" or "))),
-        );
+        problems.extend(keys.iter().filter(is_given).map(|key| {
+            let names: Vec<String> = needed.iter().map(|needed| name(needed)).collect();
+            format!("{} needs {}{which}", name(key), names.join(" or "))
+        }));
     }
     for (key, others, why) in EXCLUDES {
         if is_given(&&key) {

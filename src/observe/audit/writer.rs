@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use serde::{Serialize, Serializer as _};
+use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::oneshot;
 
@@ -317,10 +317,14 @@ impl<'r> AuditLine<'r> {
 
     fn write(&self) -> Vec<u8> {
         let mut line = Vec::with_capacity(USUAL_LINE_BYTES);
-        let members = self.0.iter().map(|(name, value)| (name, value));
-        // Into memory, and without keys that could be no texts.
-        let _ = serde_json::Serializer::new(&mut line).collect_map(members);
-        line.push(b'\n');
+        for (index, (name, value)) in self.0.iter().enumerate() {
+            line.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
+            line.extend_from_slice(name.as_bytes());
+            line.extend_from_slice(b"\":");
+            // Into memory, and without keys that could be no texts.
+            let _ = serde_json::to_writer(&mut line, value);
+        }
+        line.extend_from_slice(b"}\n");
         line
     }
 
