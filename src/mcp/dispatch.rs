@@ -25,7 +25,8 @@ use serde_json::{Value, json};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::catalog::ListPieces;
-use super::connections::connection::{Connection, RequestOrigin};
+use super::connections::connection::Connection;
+use super::connections::request_origin::RequestOrigin;
 use super::protocol::answer::{Frame, McpAnswer, McpRefusal, ToolList, invalid_parameters};
 use super::protocol::message::{McpRequest, Method, RequestParameters};
 use super::protocol::version::ProtocolVersion;

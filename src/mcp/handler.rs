@@ -19,7 +19,8 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionConte
 use serde_json::json;
 
 use super::McpServer;
-use super::connections::connection::{OutMessage, OutMessages, Outbox, RequestOrigin};
+use super::connections::connection::{OutMessage, OutMessages, Outbox};
+use super::connections::request_origin::RequestOrigin;
 use super::dispatch::DispatchedConnection;
 use super::page_tools::{PageRequest, PageView};
 use super::protocol::answer::{McpAnswer, invalid_parameters};

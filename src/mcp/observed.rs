@@ -4,7 +4,7 @@ use http::Version;
 use http::header::HeaderMap;
 use rmcp::model::{ErrorCode, ErrorData, Implementation, ServerResult};
 
-use super::connections::connection::RequestOrigin;
+use super::connections::request_origin::RequestOrigin;
 use super::protocol::answer::{McpAnswer, McpRefusal};
 use super::protocol::message::{McpRequest, Method};
 use super::protocol::version::ProtocolVersion;

@@ -9,7 +9,8 @@ use serde::Deserializer as _;
 use serde::de::{Error, Visitor};
 use serde_json::Value;
 
-use super::secrets::{Secrets, has_escapes};
+use super::escapes::has_escapes;
+use super::secrets::Secrets;
 use crate::json::{JsonString, strings};
 
 /// Replacement of a number that is a secret.

@@ -10,9 +10,10 @@
 //! - The values: `finish` in `proxy/binding.rs` collects them; `exposed` in
 //!   `credentials/values.rs`; headers by their names, `ENDINGS` in `redact/mod.rs`.
 //! - The forms in which a value is recognized: `SecretForms` in `redact/secrets.rs`.
-//! - The parts of a reply: `redact` in `results/mod.rs`.
+//! - The parts of a reply: `redact` in `results/redaction.rs`.
 //! - The promise in SECURITY.md.
 
+pub(crate) mod escapes;
 pub(crate) mod json;
 pub(crate) mod secrets;
 

@@ -6,7 +6,7 @@ use http::header::{LOCATION, RETRY_AFTER};
 use serde_json::Value;
 
 use crate::credentials::resolve::Advice;
-use crate::redact::secrets::unescape_html;
+use crate::redact::escapes::unescape_html;
 use crate::results::compact_json::compact_json;
 use crate::results::truncate::{Loss, truncate_json, truncate_text};
 use crate::results::{

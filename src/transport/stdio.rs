@@ -17,9 +17,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::http::approve::open_listener;
 use crate::caller::client_grant::NO_TOKEN;
-use crate::mcp::connections::connection::{
-    Connection, OutMessage, OutMessages, Outbox, RequestOrigin,
-};
+use crate::mcp::connections::connection::{Connection, OutMessage, OutMessages, Outbox};
+use crate::mcp::connections::request_origin::RequestOrigin;
 use crate::mcp::connections::subscription::report_changes;
 use crate::mcp::dispatch::Answered;
 use crate::mcp::protocol::message::{McpRequest, Message, Method};

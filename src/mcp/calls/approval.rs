@@ -29,7 +29,7 @@ use super::plan::{NotAdmitted, OperationCall, Verdict, note_question, refuse, re
 use crate::caller::client_grant::Scopes;
 use crate::caller::{Caller, ClientKey, may_take_place};
 use crate::json::JsonObject;
-use crate::mcp::connections::connection::{Asked, RequestOrigin};
+use crate::mcp::connections::request_origin::{Asked, RequestOrigin};
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::observe::call::note;

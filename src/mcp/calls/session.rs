@@ -12,7 +12,7 @@ use crate::caller::client_grant::ClientGrant;
 use crate::json::JsonObject;
 use crate::mcp::McpServer;
 use crate::mcp::catalog::Catalog;
-use crate::mcp::connections::connection::RequestOrigin;
+use crate::mcp::connections::request_origin::RequestOrigin;
 use crate::mcp::protocol::answer::{McpAnswer, McpRefusal, invalid_parameters};
 use crate::mcp::protocol::message::{Arguments, RequestParameters};
 use crate::mcp::protocol::version::ProtocolVersion;

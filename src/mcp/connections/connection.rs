@@ -1,36 +1,28 @@
 //! The state of a client between its messages: one value for stdio, and one for each session over
 //! HTTP; and the messages on their way to it, in their order.
 //!
-//! A request comes from a [`RequestOrigin`]: its client, its transport, and the way to send messages
-//! before its answer.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use foldhash::HashMap;
 use futures_util::future::{AbortHandle, Abortable};
 use parking_lot::Mutex;
-use rmcp::RoleServer;
 use rmcp::model::{
-    CancelledNotificationParam, ClientCapabilities, ClientResult, ElicitRequest,
-    ElicitRequestParams, ElicitResult, ErrorData, Implementation, InitializeRequestParams,
-    ProgressToken, RequestId, ServerRequest,
+    ClientCapabilities, ErrorData, Implementation, InitializeRequestParams, ProgressToken,
+    RequestId,
 };
-use rmcp::service::{Peer, PeerRequestOptions};
-use scopeguard::ScopeGuard;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::caller::memory_budget::HeldMemory;
-use crate::caller::{Caller, ReportProgress};
+use crate::caller::ReportProgress;
 use crate::mcp::endpoint_state::Changes;
 use crate::mcp::protocol::answer::write_message;
 use crate::mcp::protocol::message::{
-    ClientAnswer, McpNotification, McpRequest, Method, RequestParameters, request_id,
+    ClientAnswer, McpNotification, McpRequest, Method, request_id,
 };
 use crate::mcp::protocol::version::ProtocolVersion;
 
@@ -371,148 +363,5 @@ impl OutMessage {
                 ))
             }
         }
-    }
-}
-
-/// Origin of a request.
-#[derive(Default)]
-pub(crate) struct RequestOrigin {
-    /// The version of HTTP; `None` if the request came over a pipe.
-    pub(crate) http: Option<http::Version>,
-    pub(crate) caller: Caller,
-    /// The protocol version of the header `MCP-Protocol-Version`.
-    pub(crate) version_header: Option<ProtocolVersion>,
-    /// State of the client from earlier messages.
-    pub(crate) connection: Option<Arc<Connection>>,
-    /// Takes what is sent before the answer.
-    pub(crate) outbox: Option<Outbox>,
-    /// The client, if rmcp serves it.
-    pub(crate) peer: Option<Peer<RoleServer>>,
-    /// An end of the server waits for the request.
-    pub(crate) in_flight: Option<TaskTrackerToken>,
-    /// The memory that the request takes.
-    pub(crate) memory: Option<HeldMemory>,
-}
-
-/// Reason for which an unanswered question is withdrawn.
-const WITHDRAWN: &str = "the call was cancelled";
-
-/// Result of a question to the user.
-pub(crate) enum Asked {
-    Answered(ElicitResult),
-    /// No answer, with the reason.
-    Unanswered(String),
-}
-
-impl RequestOrigin {
-    /// The protocol version of a request that names none for itself.
-    pub(crate) fn version(&self) -> Option<ProtocolVersion> {
-        let of_peer =
-            || ProtocolVersion::parse(self.peer.as_ref()?.peer_info()?.protocol_version.as_str());
-        let of_connection = self
-            .connection
-            .as_ref()
-            .and_then(|connection| connection.version());
-        let of_header = || {
-            self.version_header
-                .or(self.http.map(|_| ProtocolVersion::UNNAMED_OVER_HTTP))
-        };
-        of_connection.or_else(of_header).or_else(of_peer)
-    }
-
-    /// Returns the capabilities of the client.
-    pub(crate) fn capabilities(
-        &self,
-        parameters: &RequestParameters,
-    ) -> Option<ClientCapabilities> {
-        let of_connection = || self.connection.as_ref()?.client().capabilities;
-        let of_peer = || Some(self.peer.as_ref()?.peer_info()?.capabilities.clone());
-        parameters
-            .meta
-            .client_capabilities()
-            .or_else(of_connection)
-            .or_else(of_peer)
-    }
-
-    /// Returns the name and version that the client gives.
-    pub(crate) fn client_info(
-        &self,
-        parameters: Option<&RequestParameters>,
-    ) -> Option<Implementation> {
-        let of_request = parameters.and_then(|parameters| parameters.meta.client_info());
-        let of_connection = || self.connection.as_ref()?.client().info;
-        let of_peer = || Some(self.peer.as_ref()?.peer_info()?.client_info.clone());
-        of_request.or_else(of_connection).or_else(of_peer)
-    }
-
-    /// Returns a reporter for the progress of a call, if its client asks for it.
-    pub(crate) fn report_progress(&self, parameters: &RequestParameters) -> Option<ReportProgress> {
-        let token = parameters.meta.get_progress_token()?;
-        Some(self.outbox.as_ref()?.report_progress(token))
-    }
-
-    /// Asks the user through the client (MCP up to 2025-11-25, `elicitation/create`). Dropping the
-    /// future withdraws the question.
-    pub(crate) async fn ask(&mut self, question: ElicitRequestParams, timeout: Duration) -> Asked {
-        // An end of the server does not wait for an unanswered question.
-        self.in_flight = None;
-        if let Some(peer) = &self.peer {
-            return ask_peer(peer, question, timeout).await;
-        }
-        let (Some(connection), Some(outbox)) = (&self.connection, &self.outbox) else {
-            return Asked::Unanswered("this connection takes no questions".into());
-        };
-        let mut open = connection.ask();
-        outbox.send(OutMessage::Text(write_message(
-            Some(open.id),
-            "elicitation/create",
-            &question,
-        )));
-        let withdrawal = scopeguard::guard(open.id, |id| {
-            let parameters = json!({ "requestId": id, "reason": WITHDRAWN });
-            outbox.send(OutMessage::Text(write_message(
-                None,
-                "notifications/cancelled",
-                &parameters,
-            )));
-        });
-        let Ok(answer) = tokio::time::timeout(timeout, open.answer()).await else {
-            return Asked::Unanswered("there was no answer in time".into());
-        };
-        ScopeGuard::into_inner(withdrawal);
-        let Some(QuestionAnswer { outcome, in_flight }) = answer else {
-            return Asked::Unanswered("the connection has ended".into());
-        };
-        self.in_flight = Some(in_flight);
-        match outcome.map(serde_json::from_value) {
-            Ok(Ok(result)) => Asked::Answered(result),
-            Ok(Err(error)) => Asked::Unanswered(format!("the answer is not valid: {error}")),
-            Err(error) => Asked::Unanswered(format!("the client answered with an error: {error}")),
-        }
-    }
-}
-
-async fn ask_peer(
-    peer: &Peer<RoleServer>,
-    question: ElicitRequestParams,
-    timeout: Duration,
-) -> Asked {
-    let mut options = PeerRequestOptions::no_options();
-    options.timeout = Some(timeout);
-    let request = ServerRequest::ElicitRequest(ElicitRequest::new(question));
-    let handle = match peer.send_cancellable_request(request, options).await {
-        Ok(handle) => handle,
-        Err(error) => return Asked::Unanswered(error.to_string()),
-    };
-    let withdrawal = scopeguard::guard((handle.id.clone(), handle.peer.clone()), |(id, peer)| {
-        let withdrawn = CancelledNotificationParam::new(Some(id), Some(WITHDRAWN.into()));
-        tokio::spawn(async move { peer.notify_cancelled(withdrawn).await });
-    });
-    let answer = handle.await_response().await;
-    ScopeGuard::into_inner(withdrawal);
-    match answer {
-        Ok(ClientResult::ElicitResult(answer)) => Asked::Answered(answer),
-        Ok(_) => Asked::Unanswered("the client answered with another result".into()),
-        Err(error) => Asked::Unanswered(error.to_string()),
     }
 }

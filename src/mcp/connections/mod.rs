@@ -2,4 +2,5 @@
 //! them beside answers.
 
 pub(crate) mod connection;
+pub(crate) mod request_origin;
 pub(crate) mod subscription;

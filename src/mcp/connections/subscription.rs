@@ -9,7 +9,8 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::connection::{Connection, OutMessage, Outbox, RequestOrigin};
+use super::connection::{Connection, OutMessage, Outbox};
+use super::request_origin::RequestOrigin;
 use crate::caller::client_grant::ClientGrant;
 use crate::mcp::McpServer;
 use crate::mcp::endpoint_state::EndpointState;

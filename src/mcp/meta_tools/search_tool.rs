@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::meta_tool_set::{MetaTools, read_request, tag_counts, vocabulary};
+use super::listing::{tag_counts, vocabulary};
+use super::meta_tool_set::{MetaTools, read_request};
 use crate::annotate::Effect;
 use crate::annotate::names::MetaToolKind;
 use crate::api::search::SearchedTools;

@@ -10,23 +10,22 @@
 //! - A case in `tests/cases/call/media_types.yaml`.
 
 pub(crate) mod file_argument;
+mod multipart;
 pub(crate) mod xml;
 
 use std::collections::BTreeMap;
 
-use bytes::{Bytes, BytesMut};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use self::file_argument::FileRoot;
+use self::multipart::{Parts, with_boundary};
 use super::style::{self, form_style};
 use crate::call_error::CallError;
 use crate::json::JsonObject;
-use crate::outbound::request::{Keep, Payload, Piece, percent_encode};
+use crate::outbound::request::{Keep, Payload, percent_encode};
 use crate::spec::media_type::essence;
 use crate::spec::operation::request_body::{BODY, Encoding};
-use crate::spec::{Document, MediaKind, MediaType, Style, media_type};
-use crate::text::hex;
+use crate::spec::{Document, MediaKind, MediaType};
 
 /// Content after the headers, and its `Content-Type`.
 pub(crate) struct Body {
@@ -147,265 +146,6 @@ fn form(object: &JsonObject, encodings: &BTreeMap<String, Encoding>) -> String {
         .map(|(key, value)| format!("{key}={value}"))
         .collect::<Vec<_>>()
         .join("&")
-}
-
-/// The parts of a multipart body (RFC 7578, RFC 2046 section 5.1): one a property, a list as parts of
-/// the same name.
-pub(crate) struct Parts {
-    parts: Vec<BodyPart>,
-}
-
-struct BodyPart {
-    /// Its name, and that of its file; a part of a list has none.
-    disposition: Option<String>,
-    /// The file's name, if the caller gave one.
-    given: Option<String>,
-    /// The other header lines, each with its end.
-    head: String,
-    piece: Piece,
-}
-
-impl Parts {
-    /// One part for each property, by its Encoding Object.
-    ///
-    /// # Errors
-    /// An error if a file argument is not a file.
-    pub(crate) fn of(
-        object: &JsonObject,
-        media_type: &MediaType,
-        folder: Option<&FileRoot>,
-    ) -> Result<Self, CallError> {
-        let mut parts = Vec::new();
-        for (name, value) in object {
-            let encoding = media_type
-                .encoding
-                .get(name)
-                .unwrap_or(&media_type.other_parts);
-            let value = &*style::joined(value, &encoding.inner_separators);
-            if is_by_style(value, encoding) {
-                let (style, explode) = form_style(Some(encoding));
-                for (name, text) in style::query(name, value, style, explode, Keep::Unreserved) {
-                    let text = Value::String(percent_decoded(&text));
-                    parts.push(BodyPart::of(
-                        &percent_decoded(&name),
-                        &text,
-                        &Encoding::default(),
-                        None,
-                    )?);
-                }
-                continue;
-            }
-            let joined;
-            let items: Vec<&Value> = match value {
-                Value::Null => Vec::new(),
-                Value::Array(items) if encoding.explode == Some(false) && !encoding.binary => {
-                    joined = Value::String(style::path(
-                        name,
-                        &Value::Array(items.clone()),
-                        form_style(Some(encoding)).0,
-                        false,
-                        Keep::All,
-                    ));
-                    vec![&joined]
-                }
-                Value::Array(items)
-                    if encoding.content_type.as_deref().is_none_or(|content_type| {
-                        MediaKind::of(content_type) != MediaKind::Json
-                    }) =>
-                {
-                    items.iter().collect()
-                }
-                other => vec![other],
-            };
-            for item in items {
-                parts.push(BodyPart::of(name, item, encoding, folder)?);
-            }
-        }
-        Ok(Self { parts })
-    }
-
-    /// One part for each item, without names (OAS 3.2 "Encoding By Position").
-    ///
-    /// # Errors
-    /// An error if a file argument is not a file.
-    pub(crate) fn nameless(
-        items: &[Value],
-        media_type: &MediaType,
-        folder: Option<&FileRoot>,
-    ) -> Result<Self, CallError> {
-        let (first, others) = &media_type.positions;
-        let parts = items.iter().enumerate().map(|(index, item)| {
-            let mut part = BodyPart::of(BODY, item, first.get(index).unwrap_or(others), folder)?;
-            part.disposition = part
-                .given
-                .take()
-                .map(|name| format!("Content-Disposition: attachment; {name}\r\n"));
-            Ok(part)
-        });
-        Ok(Self {
-            parts: parts.collect::<Result<_, CallError>>()?,
-        })
-    }
-
-    /// Returns a boundary that depends on all parts that are in memory, so equal calls make equal
-    /// requests and no part can contain it by intent. The content of files is not known yet; with
-    /// files the boundary is random.
-    pub(crate) fn boundary(&self) -> String {
-        let mut digest = Sha256::new();
-        for part in &self.parts {
-            digest.update(part.disposition.as_deref().unwrap_or_default());
-            digest.update(part.head.as_bytes());
-            match &part.piece {
-                Piece::Bytes(bytes) => digest.update(bytes),
-                Piece::File(..) => {
-                    let mut random = [0; 16];
-                    // Without randomness the boundary is still one that depends on the rest.
-                    let _ = getrandom::fill(&mut random);
-                    digest.update(random);
-                }
-            }
-        }
-        let hex = hex(digest.finalize().get(..12).unwrap_or_default());
-        format!("openapi-mcp-{hex}")
-    }
-
-    /// The body, with files as they are on disk.
-    pub(crate) fn content(self, boundary: &str) -> Payload {
-        let mut pieces = Vec::new();
-        let mut between = BytesMut::new();
-        for part in self.parts {
-            between.extend_from_slice(
-                format!(
-                    "--{boundary}\r\n{}{}\r\n",
-                    part.disposition.unwrap_or_default(),
-                    part.head
-                )
-                .as_bytes(),
-            );
-            match part.piece {
-                Piece::Bytes(bytes) => between.extend_from_slice(&bytes),
-                file @ Piece::File(..) => {
-                    pieces.push(Piece::Bytes(between.split().freeze()));
-                    pieces.push(file);
-                }
-            }
-            between.extend_from_slice(b"\r\n");
-        }
-        between.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-        pieces.push(Piece::Bytes(between.freeze()));
-        Payload::of(pieces)
-    }
-}
-
-impl BodyPart {
-    fn of(
-        name: &str,
-        value: &Value,
-        encoding: &Encoding,
-        folder: Option<&FileRoot>,
-    ) -> Result<Self, CallError> {
-        let declared = encoding.content_type.as_deref();
-        let is_file = encoding.binary
-            || (encoding.may_be_file && value.is_object())
-            || declared.is_some_and(|content_type| {
-                matches!(MediaKind::of(content_type), MediaKind::Binary)
-            });
-        let mut given = None;
-        let (piece, filename, content_type) = if is_file {
-            let file = file_argument::read_file_argument(name, value, folder, encoding.base64)?;
-            let ranges: Vec<&str> = encoding.ranges.iter().map(String::as_str).collect();
-            let content_type = file.media_type_of(name, &ranges)?.or(declared);
-            let content_type = content_type
-                .unwrap_or("application/octet-stream")
-                .to_owned();
-            given = file.filename.as_deref().map(filename_parameter);
-            (
-                file.piece,
-                Some(file.filename.unwrap_or_else(|| name.to_owned())),
-                Some(content_type),
-            )
-        } else if value.is_object() || value.is_array() {
-            let content_type = declared.unwrap_or("application/json").to_owned();
-            (
-                Piece::Bytes(value.to_string().into()),
-                None,
-                Some(content_type),
-            )
-        } else {
-            let text = style::scalar(value).unwrap_or_default().into_owned();
-            (
-                Piece::Bytes(Bytes::from(text)),
-                None,
-                declared.map(str::to_owned),
-            )
-        };
-        let filename = filename
-            .map(|filename| format!("; {}", filename_parameter(&filename)))
-            .unwrap_or_default();
-        let disposition = Some(format!(
-            "Content-Disposition: form-data; name=\"{}\"{filename}\r\n",
-            quoted_parameter(name)
-        ));
-        let mut head = String::new();
-        if let Some(content_type) = content_type {
-            head.push_str(&format!("Content-Type: {}\r\n", header_text(&content_type)));
-        }
-        if encoding.base64 && is_file {
-            head.push_str("Content-Transfer-Encoding: base64\r\n");
-        }
-        for (name, value) in &encoding.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        Ok(Self {
-            disposition,
-            given,
-            head,
-            piece,
-        })
-    }
-}
-
-/// Returns true if the `style` and `explode` of a value make it several parts (3.1 and later, also
-/// for `multipart/form-data`).
-fn is_by_style(value: &Value, encoding: &Encoding) -> bool {
-    let is_styled = encoding.style.is_some() || encoding.explode.is_some();
-    is_styled
-        && !encoding.binary
-        && (value.is_object() || (value.is_array() && encoding.style == Some(Style::DeepObject)))
-}
-
-/// A part is not percent-encoded.
-fn percent_decoded(text: &str) -> String {
-    percent_encoding::percent_decode_str(text)
-        .decode_utf8_lossy()
-        .into_owned()
-}
-
-fn filename_parameter(filename: &str) -> String {
-    format!("filename=\"{}\"", quoted_parameter(filename))
-}
-
-/// A name inside quotes, so that it can end neither them nor the line (WHATWG HTML
-/// "multipart/form-data encoding").
-fn quoted_parameter(name: &str) -> String {
-    name.replace('\r', "%0D")
-        .replace('\n', "%0A")
-        .replace('"', "%22")
-}
-
-/// A media type of the document without what could start another header.
-fn header_text(text: &str) -> String {
-    text.chars()
-        .filter(|character| !character.is_control())
-        .collect()
-}
-
-/// Returns the media type with that boundary in place of the document's.
-pub(crate) fn with_boundary(content_type: &str, boundary: &str) -> String {
-    let kept: Vec<&str> = media_type::pieces(content_type)
-        .filter(|part| !part.to_ascii_lowercase().starts_with("boundary="))
-        .collect();
-    format!("{}; boundary={boundary}", kept.join("; "))
 }
 
 #[cfg(test)]
