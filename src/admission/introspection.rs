@@ -52,8 +52,6 @@ pub struct IntrospectionOptions {
 struct Introspected {
     state: TokenState,
     until: Instant,
-    /// True if the token was active when the endpoint last said.
-    was_active: bool,
 }
 
 #[derive(Clone)]
@@ -77,6 +75,9 @@ pub(crate) struct Introspection {
     endpoint: TokenEndpoint,
     turns: Arc<QuestionTurns>,
     kept: Mutex<KeptAnswers>,
+    /// Tokens that were active when they were last asked about, apart from `kept`, so that made-up
+    /// tokens do not take their places.
+    active: Mutex<LruCache<TokenDigest, ()>>,
 }
 
 impl Introspection {
@@ -93,6 +94,7 @@ impl Introspection {
             endpoint: TokenEndpoint::new(client, http),
             turns: Arc::default(),
             kept: Mutex::new(LruCache::new(MAX_TOKENS)),
+            active: Mutex::new(LruCache::new(MAX_TOKENS)),
         })
     }
 
@@ -109,14 +111,14 @@ impl Introspection {
     ) -> Result<Arc<JsonObject>, Refusal> {
         let key = PartsDigest::default().with(Some(token)).finish();
         let kept = useful(&mut self.kept.lock(), &key);
-        let answer = match kept {
-            Ok(answer) => answer,
-            Err(was_active) => {
-                if !was_active {
-                    client.count().await.map_err(Refusal::TooOften)?;
-                }
-                self.begin(key, token, (!was_active).then_some(client.address))
+        let answer = if let Some(answer) = kept {
+            answer
+        } else {
+            let was_active = self.active.lock().contains(&key);
+            if !was_active {
+                client.count().await.map_err(Refusal::TooOften)?;
             }
+            self.begin(key, token, (!was_active).then_some(client.address))
         };
         match answer.await.state {
             TokenState::Active(claims) => Ok(claims),
@@ -134,12 +136,20 @@ impl Introspection {
         address: Option<ClientKey>,
     ) -> Flight<Introspected> {
         let mut kept = self.kept.lock();
-        if let Ok(answer) = useful(&mut kept, &key) {
+        if let Some(answer) = useful(&mut kept, &key) {
             return answer;
         }
         let (this, token) = (Arc::clone(self), SecretString::from(token));
-        let asking = async move { this.ask(&token, address).await };
-        let answer = begin_flight(asking, move || Introspected::unknown(address));
+        let asking = async move {
+            let answer = this.ask(&token, address).await;
+            match answer.state {
+                TokenState::Active(_) => drop(this.active.lock().put(key, ())),
+                TokenState::Inactive => drop(this.active.lock().pop(&key)),
+                TokenState::Unknown => {}
+            }
+            answer
+        };
+        let answer = begin_flight(asking, Introspected::unknown);
         kept.put(key, answer.clone());
         answer
     }
@@ -155,13 +165,13 @@ impl Introspection {
             self.endpoint.introspect(&parameters).await
         };
         let Ok(Some(body)) = timeout(QUESTION_TIMEOUT, asking).await else {
-            return Introspected::unknown(address);
+            return Introspected::unknown();
         };
         let Ok(Claims(claims)) = serde_json::from_slice::<Claims>(&body) else {
             tracing::warn!(
                 "the introspection endpoint did not answer with an object of JSON in which each name is there once"
             );
-            return Introspected::unknown(address);
+            return Introspected::unknown();
         };
         let now = Instant::now();
         // RFC 7662 section 2.2: a boolean.
@@ -169,7 +179,6 @@ impl Introspection {
             return Introspected {
                 state: TokenState::Inactive,
                 until: now + REFUSAL_AGE,
-                was_active: false,
             };
         }
         let left = claims.get("exp").and_then(Value::as_f64);
@@ -178,32 +187,24 @@ impl Introspection {
         Introspected {
             until: now + left.map_or(MAX_AGE, |left| left.min(MAX_AGE)),
             state: TokenState::Active(Arc::new(claims)),
-            was_active: true,
         }
     }
 }
 
 impl Introspected {
-    /// No answer about a token, which comes from an address if it was not active before.
-    fn unknown(address: Option<ClientKey>) -> Self {
+    fn unknown() -> Self {
         Self {
             state: TokenState::Unknown,
             until: Instant::now() + FAILURE_AGE,
-            was_active: address.is_none(),
         }
     }
 }
 
-/// Returns the answer about a token.
-///
-/// # Errors
-/// It has ended, or there is none; true if the token was active.
-fn useful(kept: &mut KeptAnswers, key: &TokenDigest) -> Result<Flight<Introspected>, bool> {
-    let answer = kept.get(key).ok_or(false)?;
-    match answer.peek() {
-        Some(ended) if Instant::now() >= ended.until => Err(ended.was_active),
-        _ => Ok(answer.clone()),
-    }
+/// Returns the answer about a token, unless it has ended.
+fn useful(kept: &mut KeptAnswers, key: &TokenDigest) -> Option<Flight<Introspected>> {
+    let has_ended = |answer: &Introspected| Instant::now() >= answer.until;
+    let answer = kept.get(key)?;
+    (!answer.peek().is_some_and(has_ended)).then(|| answer.clone())
 }
 
 /// Number of questions at a time: tokens of strangers must not become a storm at the authorization
@@ -303,6 +304,7 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
+    use crate::outbound::{OutboundOptions, http_client};
 
     fn address(last: u8) -> ClientKey {
         ClientKey::at([192, 0, 2, last].into())
@@ -345,6 +347,43 @@ mod tests {
             "all turns are free again"
         );
         assert!(turns.0.lock().asked.is_empty());
+    }
+
+    #[tokio::test]
+    async fn p45_made_up_tokens_do_not_take_the_place_of_one_that_was_active() {
+        let endpoint = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", endpoint.local_addr().unwrap());
+        tokio::spawn(async move {
+            use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+            let (mut stream, _) = endpoint.accept().await.unwrap();
+            let (mut request, end) = (Vec::new(), b"token_type_hint=access_token");
+            while memchr::memmem::find(&request, end).is_none() {
+                assert!(stream.read_buf(&mut request).await.unwrap() > 0);
+            }
+            let body = r#"{"active":true}"#;
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length";
+            let answer = format!("{head}: {}\r\n\r\n{body}", body.len());
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        });
+        let options = IntrospectionOptions {
+            url: Url::parse(&url).unwrap(),
+            client_id: "gateway".into(),
+            client_secret: "s3cret".into(),
+        };
+        let plain = OutboundOptions {
+            tls: false,
+            ..OutboundOptions::default()
+        };
+        let introspection = Introspection::new(options, http_client(&plain).unwrap());
+        let digest = |token: &str| PartsDigest::default().with(Some(token)).finish();
+        let good = introspection.begin(digest("good"), "good", Some(address(1)));
+        assert!(matches!(good.await.state, TokenState::Active(_)));
+        for number in 0..=MAX_TOKENS.get() {
+            let token = format!("made-up-{number}");
+            drop(introspection.begin(digest(&token), &token, Some(address(2))));
+        }
+        assert!(!introspection.kept.lock().contains(&digest("good")));
+        assert!(introspection.active.lock().contains(&digest("good")));
     }
 
     #[tokio::test]
