@@ -21,7 +21,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::Value;
 
 use self::json::{NumberMark, redact_json};
 use self::secrets::{SecretForms, Secrets, TextPlace};
@@ -94,8 +93,8 @@ impl Redactor {
 
     /// Returns true if arguments hold a secret.
     pub(crate) fn is_in(&self, arguments: &JsonObject) -> bool {
-        let json = Value::Object(arguments.clone()).to_string();
-        self.clean(json.as_bytes(), NumberMark::Text).is_some()
+        let json = serde_json::to_vec(arguments);
+        json.map_or(true, |json| self.clean(&json, NumberMark::Text).is_some())
     }
 
     /// Redacts a log line.

@@ -157,6 +157,7 @@ impl Mask {
 }
 
 /// Returns true if a text holds a value of one of the masks.
+#[cfg(test)]
 pub(crate) fn has_masked(masks: &[Mask], text: &str) -> bool {
     masks.iter().any(|mask| !mask.places(text).is_empty())
 }
