@@ -126,6 +126,9 @@ pub(crate) fn resolve_approval(
     some_calls_ask: bool,
     problems: &mut Problems,
 ) -> AskedBy {
+    if confirm_by.is_some() && !some_calls_ask {
+        problems.push("--confirm-by needs --confirm, which says what is asked about");
+    }
     let links = matches!(confirm_by, Some(ConfirmBy::Link | ConfirmBy::ClientOrLink));
     let mut asked_by = AskedBy {
         client: some_calls_ask && confirm_by != Some(ConfirmBy::Link),

@@ -6,7 +6,7 @@ use std::fmt;
 use clap::{Args, Command};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::problems::Problems;
 
@@ -82,36 +82,16 @@ pub(crate) const RANGES: [NumberRange; 18] = [
 ];
 
 /// Settings, those of which each of them needs one, and what else is to be said of these.
-const NEEDS: [(&[&str], &[&str], &str); 13] = [
+const NEEDS: [(&[&str], &[&str], &str); 12] = [
     (
         &["audit_key_env", "audit_key_file", "audit_log_required"],
         &["audit_log"],
         "",
     ),
     (&["client_key"], &["client_cert"], ""),
-    (
-        &["confirm_by"],
-        &["confirm"],
-        ", which says what is asked about",
-    ),
     (&["file_store_bytes"], &["file_store"], ""),
     (&["max_file_bytes"], &["save_files", "file_store"], ""),
-    (
-        &[
-            "approver_scope",
-            "oauth_audience",
-            "oauth_client_id",
-            "oauth_client_secret_env",
-            "oauth_client_secret_file",
-            "oauth_introspection_url",
-            "oauth_jwks_url",
-            "oauth_read_scope",
-            "oauth_scope",
-            "oauth_write_scope",
-        ],
-        &["oauth_issuer"],
-        "",
-    ),
+    (&["approver_scope"], &["oauth_issuer"], ""),
     (
         &[
             "oauth_client_id",
@@ -194,7 +174,7 @@ where
     let is_given = |key: &&&str| {
         map.get(**key).is_some_and(|value| match value {
             Value::String(text) => !text.trim().is_empty(),
-            value => *value != Value::Bool(false) && *value != json!(["none"]),
+            value => *value != Value::Bool(false),
         })
     };
     for (keys, needed, which) in NEEDS {

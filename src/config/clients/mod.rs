@@ -15,6 +15,7 @@ use crate::config::auth::references::{describe_unset, resolve_secret};
 use crate::config::clients::named_tokens::{NamedTokenSettings, resolve_named_tokens};
 use crate::config::headers::ForwardSettings;
 use crate::config::problems::Problems;
+use crate::config::tables::given_settings;
 use crate::config::values::{UrlForm, check_scopes, one_or_several, plain_url, read_seconds};
 use crate::config::variables::read_variable;
 use crate::outbound;
@@ -211,7 +212,14 @@ fn oauth(
     is_local: bool,
     problems: &mut Problems,
 ) -> Option<OauthOptions> {
-    let issuer = settings.oauth_issuer.as_ref()?;
+    let Some(issuer) = &settings.oauth_issuer else {
+        // Over stdio, they have no effect.
+        let given = given_settings(settings).into_iter();
+        for (name, _) in given.filter(|(_, key)| key.starts_with("oauth_")) {
+            problems.push(format!("{name} needs --oauth-issuer"));
+        }
+        return None;
+    };
     let before = problems.len();
     let jwks_url = settings.oauth_jwks_url.as_ref().and_then(|text| {
         let url = plain_url(text, UrlForm::Address);
