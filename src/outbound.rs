@@ -297,18 +297,18 @@ fn tls_config(options: &OutboundOptions) -> Result<ClientConfig, OutboundError> 
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(OutboundError::Tls)?;
-    let accepted = if options.insecure {
-        AcceptedCertificates::All
-    } else if options.authorities.is_empty() {
-        AcceptedCertificates::OfSystem(OnceLock::new())
-    } else {
-        let mut roots = RootCertStore::clone(&SYSTEM_ROOTS);
-        roots.add_parsable_certificates(options.authorities.iter().cloned());
-        let verifier = verifier_of(&roots.into(), &provider)
-            .map_err(|error| OutboundError::Tls(rustls::Error::General(error.to_string())))?;
-        AcceptedCertificates::Named(verifier, options.authorities.clone())
-    };
     let builder = if options.insecure || options.tls {
+        let accepted = if options.insecure {
+            AcceptedCertificates::All
+        } else if options.authorities.is_empty() {
+            AcceptedCertificates::OfSystem(OnceLock::new())
+        } else {
+            let mut roots = RootCertStore::clone(&SYSTEM_ROOTS);
+            roots.add_parsable_certificates(options.authorities.iter().cloned());
+            let verifier = verifier_of(&roots.into(), &provider)
+                .map_err(|error| OutboundError::Tls(rustls::Error::General(error.to_string())))?;
+            AcceptedCertificates::Named(verifier, options.authorities.clone())
+        };
         let verifier = Arc::new(CertificateVerifier { provider, accepted });
         builder
             .dangerous()

@@ -38,7 +38,7 @@ impl Authenticator {
     pub(crate) fn headers(&self) -> &'static [HeaderName] {
         match self {
             Self::Signature(signer) => signer.kind().headers,
-            _ => &TOKEN_HEADERS,
+            Self::Token(_) | Self::Exchange(_) => &TOKEN_HEADERS,
         }
     }
 
@@ -50,7 +50,7 @@ impl Authenticator {
     ) -> Option<String> {
         match self {
             Self::Signature(signer) => (signer.kind().describe_refusal)(status, headers),
-            _ => None,
+            Self::Token(_) | Self::Exchange(_) => None,
         }
     }
 
@@ -61,7 +61,7 @@ impl Authenticator {
                 Some(own) => Self::Exchange(Arc::new(own)),
                 None => self,
             },
-            _ => self,
+            Self::Token(_) | Self::Signature(_) => self,
         }
     }
 

@@ -292,7 +292,8 @@ impl Credentials {
             forms.extend(basic_forms(value).into_iter().flatten());
         }
         let suffixes = self.variables.keys();
-        let suffixes = suffixes.filter_map(|name| name.strip_suffix("_PASSWORD"));
+        let suffixes =
+            suffixes.filter_map(|name| name.strip_suffix(CredentialPart::Password.suffix()));
         let given = suffixes
             .map(|suffix| self.of_variables(suffix, CredentialValues::new()))
             .chain(self.schemes.keys().map(|name| self.of(name)));

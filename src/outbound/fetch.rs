@@ -83,11 +83,3 @@ impl Fetch {
         fetched.unwrap_or_else(|_| Err(format!("no answer within {} s", self.timeout.as_secs())))
     }
 }
-
-/// Reason for which a body was not read to its end.
-pub(crate) enum BodyError {
-    /// The body is longer than the limit.
-    TooLarge,
-    /// The connection failed.
-    Broken(reqwest::Error),
-}

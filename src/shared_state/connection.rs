@@ -273,8 +273,11 @@ impl RedisServer {
         // Each command is one write, which must not wait for the acknowledgement of the last one.
         let _ = stream.set_nodelay(true);
         match &self.tls {
-            None => RedisConnection::open(stream, self).await,
             Some(tls) => RedisConnection::open(self.encrypt(stream, tls).await?, self).await,
+            None if self.is_encrypted => {
+                Err(RedisProblem::Refused("TLS is not set up for it".into()))
+            }
+            None => RedisConnection::open(stream, self).await,
         }
     }
 

@@ -190,34 +190,31 @@ pub(super) fn scheme_values(
         .iter()
         .filter_map(|key| members.shift_remove_entry(*key));
     let own: Map<String, Value> = own.collect();
-    if own.len() > 1 {
-        problems.push(format!("`{key}` has both `env` and `file`; one is enough"));
-    } else {
-        members.insert(CredentialPart::Value.key(), own.into());
+    match own.len() {
+        0 => {}
+        1 => drop(members.insert(CredentialPart::Value.key(), own.into())),
+        _ => problems.push(format!("`{key}` has both `env` and `file`; one is enough")),
     }
     let mut given = CredentialValues::new();
     for part in CredentialPart::VARIANTS.iter().copied() {
-        let place = match part.key() {
-            part if part.is_empty() => key.to_owned(),
-            part => format!("{key}.{part}"),
+        let name = part.key();
+        let Some(value) = members.get(&name) else {
+            continue;
         };
-        let read = match members.get(&part.key()) {
-            Some(Value::String(text)) => read_part(part, text),
-            Some(Value::Array(texts)) => match texts.first() {
-                Some(Value::String(text)) => read_part(part, text),
-                _ => continue,
-            },
-            Some(reference) => match Reference::deserialize(reference) {
+        // `audience` may be a list, of which the first is the part.
+        let read = match value.get(0).unwrap_or(value) {
+            Value::String(text) => read_part(part, text),
+            reference => match Reference::deserialize(reference) {
                 Ok(reference) => read_secret(&reference),
-                Err(_) => continue,
+                Err(_) => Err("it is neither a text nor a reference".to_owned()),
             },
-            None => continue,
         };
-        given.extend(
-            problems
-                .ok(format!("`{place}`"), read)
-                .map(|value| (part, value)),
-        );
+        let place = if name.is_empty() {
+            format!("`{key}`")
+        } else {
+            format!("`{key}.{name}`")
+        };
+        given.extend(problems.ok(place, read).map(|value| (part, value)));
     }
     given
 }

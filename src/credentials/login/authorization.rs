@@ -152,8 +152,9 @@ fn random_text() -> Result<SecretString, String> {
 const USUAL_INTERVAL: Duration = Duration::from_secs(5);
 /// Increase of the interval after `slow_down` (RFC 8628 section 3.5).
 const SLOW_DOWN: Duration = Duration::from_secs(5);
-/// The shortest and the longest interval between two requests.
+/// The shortest interval between two requests.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
+/// The longest one.
 const MAX_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Answer of the device authorization endpoint (RFC 8628 section 3.2).

@@ -204,7 +204,10 @@ impl SharedTokens {
         lock: Option<&RecordLock>,
         token: &StoredToken,
     ) -> Result<u64, StateUnavailable> {
-        let text = serde_json::to_vec(token).map_err(|_| StateUnavailable)?;
+        // The name under which it is shared binds it to its owner.
+        let mut shared = token.clone();
+        shared.owner = TokenOwner::default();
+        let text = serde_json::to_vec(&shared).map_err(|_| StateUnavailable)?;
         self.record.offer(lock, token.generation, &text).await
     }
 

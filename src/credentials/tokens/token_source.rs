@@ -99,12 +99,12 @@ impl TokenSource {
         {
             return Ok(Arc::clone(token));
         }
-        // Every caller that waited uses it, even if its lifetime is short.
-        // Every caller that waited for that attempt gets its outcome.
         match &renewal.last {
+            // Every caller that waited uses it, even if its lifetime is short.
             Some((at, Ok(token))) if *at > asked && !is_spent(token) => {
                 return Ok(Arc::clone(token));
             }
+            // Every caller that waited for that attempt gets its outcome.
             Some((at, Err(error))) if *at > asked => return usable().ok_or_else(|| error.clone()),
             _ => {}
         }

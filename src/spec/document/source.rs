@@ -22,7 +22,6 @@ use url::Url;
 
 use super::missing_file::explain_missing;
 use super::web_page::{MAX_PAGE_BYTES, asks_for_password, is_login_address, is_web_page};
-use crate::outbound::fetch::BodyError;
 use crate::outbound::{self, HttpClient, HttpError};
 
 /// The most bytes of a document, and of each overlay and each file that it refers to.
@@ -251,17 +250,18 @@ impl SourceReader {
         reader: impl Read,
         expected: usize,
     ) -> Result<Vec<u8>, ReadError> {
-        let mut bytes = Vec::new();
-        if expected <= self.max_bytes {
-            bytes.reserve(expected);
-            let limit = u64::try_from(self.max_bytes).unwrap_or(u64::MAX);
-            reader
-                .take(limit.saturating_add(1))
-                .read_to_end(&mut bytes)
-                .map_err(|error| ReadError::unreadable(source, error))?;
+        let too_large = || ReadError::too_large(source, self.max_bytes);
+        if expected > self.max_bytes {
+            return Err(too_large());
         }
-        if expected.max(bytes.len()) > self.max_bytes {
-            return Err(ReadError::too_large(source, self.max_bytes));
+        let mut bytes = Vec::with_capacity(expected);
+        let limit = u64::try_from(self.max_bytes).unwrap_or(u64::MAX);
+        reader
+            .take(limit.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(|error| ReadError::unreadable(source, error))?;
+        if bytes.len() > self.max_bytes {
+            return Err(too_large());
         }
         Ok(bytes)
     }
@@ -433,6 +433,14 @@ pub(crate) enum SourceAnswer {
         target: Url,
         status: StatusCode,
     },
+}
+
+/// Reason for which a body was not read to its end.
+enum BodyError {
+    /// The body is longer than the limit.
+    TooLarge,
+    /// The connection failed.
+    Broken(HttpError),
 }
 
 /// Reads the body of a source. Of a web page, only the beginning is read, which holds its links.
