@@ -233,11 +233,6 @@ pub(crate) fn random_id() -> String {
     hex(&bytes)
 }
 
-/// Returns true if a word is one of those in a text, which spaces separate.
-pub(crate) fn is_word(words: &str, word: &str) -> bool {
-    words.split(' ').any(|known| known == word)
-}
-
 /// The characters of a text, those equal that some decoders of JSON take for one another: Go's
 /// folds U+017F to `s` and U+212A to `k`.
 pub(crate) fn without_case(text: &str) -> impl Iterator<Item = char> {

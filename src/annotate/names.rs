@@ -121,7 +121,8 @@ pub(crate) fn nearest_name<'c, I: Iterator<Item = &'c str>>(
     /// Smallest similarity at which a name is suggested.
     const LEAST: f64 = 0.8;
     let near = text::nearest(name, candidates(), LEAST)?;
-    let is_alike = |other: &&str| names_removal(other) == names_removal(name);
+    let removes = names_removal(name);
+    let is_alike = |other: &&str| names_removal(other) == removes;
     if is_alike(&near) {
         return Some(near);
     }
@@ -249,11 +250,14 @@ pub(crate) fn apply_wished_names(
             continue;
         };
         is_wished = true;
+        if is_sayable(name) {
+            continue;
+        }
         let message = format!(
             "the name `{name}` has no letter or digit that a tool name may have, and is ignored"
         );
         let diagnostic = Diagnostic::warning(&candidate.operation.pointer, message);
-        if !is_sayable(name) && !diagnostics.contains(&diagnostic) {
+        if !diagnostics.contains(&diagnostic) {
             diagnostics.push(diagnostic);
         }
     }

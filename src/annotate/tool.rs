@@ -100,7 +100,7 @@ impl Tool {
         let in_a_line = |text: String| {
             text::truncate(&text::one_line(&text), descriptions::MAX_TITLE_BYTES).into_boxed_str()
         };
-        operation.rules.keys = said.keys;
+        operation.rules.validate = said.keys.validate;
         operation.rules.response =
             (said.response != ResponseRule::default()).then_some(said.response);
         // Said in the tool now; a call needs neither.

@@ -215,10 +215,12 @@ pub(crate) fn run_filter(program: &str, json: &str) -> Result<String, String> {
         .map(unwrap_valr)
         .collect::<Result<_, _>>()
         .map_err(|error| error.to_string())?;
-    let outputs: Vec<String> = outputs.iter().map(ToString::to_string).collect();
     Ok(match outputs.as_slice() {
-        [only] => only.clone(),
-        several => format!("[{}]", several.join(",")),
+        [only] => only.to_string(),
+        several => {
+            let several: Vec<String> = several.iter().map(ToString::to_string).collect();
+            format!("[{}]", several.join(","))
+        }
     })
 }
 

@@ -7,7 +7,7 @@ use crate::json::JsonObject;
 use crate::spec::node::Object;
 use crate::spec::paging::{normalized_name, page_size_parameter, query_parameter};
 use crate::spec::{Operation, Parameter};
-use crate::text::is_word;
+use crate::text::is_word_of;
 
 /// Parameters with the number of a page, and members that have that of this page, in names without
 /// case and punctuation.
@@ -98,7 +98,7 @@ impl<'p> NumberedPage<'p, '_> {
     fn read<T: FromStr>(&self, names: &str) -> Option<T> {
         let members = self.objects.iter().flat_map(|object| object.iter());
         members
-            .filter(|(name, _)| is_word(names, &normalized_name(name)))
+            .filter(|(name, _)| is_word_of(names, &normalized_name(name)))
             .find_map(|(_, node)| node.text().trim().parse().ok())
     }
 

@@ -14,7 +14,7 @@ use crate::spec::node::{Node, Object};
 use crate::spec::operation::parameter::{Serialization, Style};
 use crate::spec::paging::{normalized_name, query_parameter};
 use crate::spec::{Document, Location, Operation, Parameter};
-use crate::text::is_word;
+use crate::text::is_word_of;
 
 /// Fields that hold a value for the next call, and the arguments that take it, in names without
 /// case and punctuation.
@@ -90,7 +90,7 @@ pub(crate) fn declared_count(response: &Reply) -> Option<(String, u64)> {
         .map(Node::new)
         .and_then(Node::object)
         .unwrap_or_default();
-    let is_around = |name: &str| is_word(AROUND, &normalized_name(name));
+    let is_around = |name: &str| is_word_of(AROUND, &normalized_name(name));
     let around = root.iter().filter(|(name, _)| is_around(name));
     let around = around.filter_map(|(name, node)| Some((format!("{name}/"), node.object()?)));
     let objects: Vec<(String, Object<'_>)> = std::iter::once((String::new(), root.clone()))
@@ -392,7 +392,7 @@ fn objects_around<'a>(object: &Object<'a>) -> Vec<Object<'a>> {
     let inside = |object: &Object<'a>| -> Vec<Object<'a>> {
         let named = object
             .iter()
-            .filter(|(key, _)| is_word(AROUND, &normalized_name(key)));
+            .filter(|(key, _)| is_word_of(AROUND, &normalized_name(key)));
         named.filter_map(|(_, node)| node.object()).collect()
     };
     let mut around = inside(object);
@@ -403,9 +403,11 @@ fn objects_around<'a>(object: &Object<'a>) -> Vec<Object<'a>> {
 
 /// `has_more` beside a list: the id of its last item.
 fn last_id(object: &Object<'_>) -> Option<Value> {
+    if object.boolean("has_more") != Some(true) {
+        return None;
+    }
     let items = object.get("data")?.items()?;
-    let last = items.last()?.object()?.get("id")?.value();
-    last.filter(|_| object.boolean("has_more") == Some(true))
+    items.last()?.object()?.get("id")?.value()
 }
 
 fn is_cursor(value: &Value) -> bool {

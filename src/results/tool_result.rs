@@ -175,6 +175,9 @@ impl ToolResult {
 
     /// Takes secrets out of all texts, which may be decoded parts of a reply.
     pub(crate) fn redact(&mut self, redactor: &Redactor, numbers: NumberMark) {
+        if redactor.secrets.is_empty() {
+            return;
+        }
         let media = self.media.iter_mut().flat_map(|block| {
             let uri = block.kind.blob_uri().into_iter();
             uri.chain([&mut block.media_type])

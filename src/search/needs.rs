@@ -88,10 +88,12 @@ fn needs_of<'o>(
         })
         .filter_map(|(number, parameter)| {
             let is_path = parameter.location == Location::Path;
-            let before = operation
-                .path
-                .split_once(&format!("{{{}}}", parameter.name));
-            let before = before.filter(|_| is_path).map(|(before, _)| before);
+            let before = || {
+                operation
+                    .path
+                    .split_once(&format!("{{{}}}", parameter.name))
+            };
+            let before = is_path.then(before).flatten().map(|(before, _)| before);
             let found = sources_of(WantedValue {
                 name: &parameter.name,
                 before: before.unwrap_or_default(),

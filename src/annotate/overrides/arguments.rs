@@ -154,22 +154,23 @@ fn is_of_body(rule: &ArgumentRule) -> bool {
 /// Describes a property that no call gives, but which is within one that takes any value.
 fn closed_in_lenient(operation: &Operation) -> Option<String> {
     let rules = &operation.rules.arguments;
-    rules.iter().filter(|rule| rule.lenient == Some(true)).find_map(|lenient| {
+    let lenient = rules.iter().filter(|rule| rule.lenient == Some(true));
+    let mut pairs = lenient.filter_map(|lenient| {
         let ArgumentTarget::Body(around) = &lenient.target else {
             return None;
         };
-        let is_within = |rule: &&ArgumentRule| {
-            rule.is_closed() && matches!(&rule.target, ArgumentTarget::Body(steps) if steps.starts_with(around))
-        };
-        let closed = rules.iter().find(is_within)?;
-                let origin = lenient.origin();
-        Some(format!(
-            "{origin}: `validate: lenient` of `{}` does not go together with `{}` of {}, which no call gives: a value that does not fit could hold it in another place",
-            lenient.target,
-            closed.target,
-            operation.label()
-        ))
-    })
+        let is_within = |target: &ArgumentTarget| matches!(target, ArgumentTarget::Body(steps) if steps.starts_with(around));
+        let mut closed = rules.iter().filter(|rule| rule.is_closed());
+        Some((lenient, closed.find(|rule| is_within(&rule.target))?))
+    });
+    let (lenient, closed) = pairs.next()?;
+    Some(format!(
+        "{}: `validate: lenient` of `{}` does not go together with `{}` of {}, which no call gives: a value that does not fit could hold it in another place",
+        lenient.origin(),
+        lenient.target,
+        closed.target,
+        operation.label()
+    ))
 }
 
 /// Names of headers have no case (RFC 9110 section 5.1).

@@ -14,13 +14,10 @@ use crate::text::one_line;
 /// that is not there.
 pub(crate) fn rule_waits(candidates: &mut [Candidate]) -> Vec<String> {
     let mut problems = Vec::new();
-    for place in 0..candidates.len() {
-        let said = candidates
-            .get(place)
-            .map(|one| Arc::clone(&one.decision.said));
-        let Some(wait) = said.and_then(|said| said.wait.clone()) else {
-            continue;
-        };
+    let said = candidates.iter().enumerate();
+    let said = said.filter_map(|(place, one)| Some((place, one.decision.said.wait.clone()?)));
+    let said: Vec<(usize, WaitRule)> = said.collect();
+    for (place, wait) in said {
         let mut found = Vec::new();
         if let WaitRule::Wait(settings) = &wait {
             for named in settings.named_reads() {

@@ -182,13 +182,21 @@ pub(crate) fn read_rules(value: &Value, problems: &mut Problems) -> Vec<Rule> {
         problems.push_wrong_value("overrides", value, "a list of rules", Disclosure::Shown);
         return Vec::new();
     };
+    let names = [key_names::<RuleKeys>(), key_names::<CallKeys>()];
     let rules = rules.iter().enumerate();
     rules
-        .filter_map(|(index, rule)| read_rule(&format!("overrides[{index}]"), rule, problems))
+        .filter_map(|(index, rule)| {
+            read_rule(&format!("overrides[{index}]"), rule, &names, problems)
+        })
         .collect()
 }
 
-fn read_rule(path: &str, value: &Value, problems: &mut Problems) -> Option<Rule> {
+fn read_rule(
+    path: &str,
+    value: &Value,
+    names: &[Vec<String>; 2],
+    problems: &mut Problems,
+) -> Option<Rule> {
     let Value::Object(members) = value else {
         problems.push_wrong_value(
             path,
@@ -203,8 +211,9 @@ fn read_rule(path: &str, value: &Value, problems: &mut Problems) -> Option<Rule>
         .remove("match")
         .map(|value| read_match(path, &value, problems))
         .unwrap_or_default();
-    let own: RuleKeys = take_keys(path, &mut said, problems);
-    let of_calls: CallKeys = take_keys(path, &mut said, problems);
+    let [of_rule, of_call] = names;
+    let own: RuleKeys = take_keys(path, of_rule, &mut said, problems);
+    let of_calls: CallKeys = take_keys(path, of_call, &mut said, problems);
     let optional = own.optional.unwrap_or_default();
     let arguments = said.remove("arguments");
     let arguments = arguments
@@ -216,7 +225,7 @@ fn read_rule(path: &str, value: &Value, problems: &mut Problems) -> Option<Rule>
     let wait = said
         .remove("wait")
         .and_then(|value| wait::read_wait(path, &value, problems));
-    let mut says = read_said(path, said, problems);
+    let mut says = read_said(path, said, names, problems);
     says.keys = of_calls;
     says.keys.slashes.extend(arguments.slashes);
     says.describe = own.describe;
@@ -232,19 +241,24 @@ fn read_rule(path: &str, value: &Value, problems: &mut Problems) -> Option<Rule>
     })
 }
 
-/// Takes the keys of a type out of a rule, and reads them.
+/// Takes the keys of a type, which have these names, out of a rule, and reads them.
 fn take_keys<T: DeserializeOwned + Default>(
     path: &str,
+    names: &[String],
     said: &mut Map<String, Value>,
     problems: &mut Problems,
 ) -> T {
-    let names = key_names::<T>();
     let own = names.iter().filter_map(|key| said.shift_remove_entry(key));
     let own = Value::Object(own.collect());
     read_all(path, &own, Disclosure::Shown, problems).unwrap_or_default()
 }
 
-fn read_said(path: &str, said: Map<String, Value>, problems: &mut Problems) -> Override {
+fn read_said(
+    path: &str,
+    said: Map<String, Value>,
+    names: &[Vec<String>; 2],
+    problems: &mut Problems,
+) -> Override {
     let mut wrong = Vec::new();
     let says = Override::read(&Value::Object(said), &mut wrong);
     for OverrideProblem { path: keys, kind } in wrong {
@@ -257,7 +271,7 @@ fn read_said(path: &str, said: Map<String, Value>, problems: &mut Problems) -> O
             }
             OverrideProblemKind::UnknownKey(None) => {
                 let key = keys.last().map(String::as_str).unwrap_or_default();
-                let known = [key_names::<RuleKeys>(), key_names::<CallKeys>()].concat();
+                let known = names.concat();
                 let known = known.iter().map(String::as_str);
                 let parts = ["match", "arguments", "response", "wait"];
                 problems.push_unknown_key(path, key, known.chain(parts));

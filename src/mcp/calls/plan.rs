@@ -357,7 +357,7 @@ pub(super) fn refuse_as(outcome: CallOutcome, call: &OperationCall, why: &str) -
     Err(Box::new(ToolResult::error(text).ended_as(outcome)).into())
 }
 
-/// Refuses a call about which nobody was asked.
+/// Refuses a call to which nobody has agreed.
 pub(super) fn refuse(call: &OperationCall, why: &str) -> Verdict {
     refuse_as(CallOutcome::Unanswered, call, why)
 }

@@ -91,11 +91,13 @@ impl ArgumentChecks {
         {
             return Ok(checked);
         }
-        if let Some(lenient) = lenient
-            && let Ok(checked) = self.accept(given.clone().into(), None, Some(lenient))
-        {
-            return Ok(checked);
+        let given = Value::Object(given);
+        let problems =
+            lenient.and_then(|places| describe_lenient_problems(&self.schema, &given, places));
+        if problems.is_some() {
+            return Ok(self.checked(given, ArgumentVerdict::Invalid, None, problems));
         }
+        let given = object(given);
         // Types alone first: what they explain needs no other reading.
         let mut notes = RepairNotes::default();
         let mut repaired = given.clone();

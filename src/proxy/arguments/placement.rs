@@ -11,7 +11,7 @@
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use serde_json::{Map, Value, json};
 
-use super::repair::{EmptyArgument, RepairNotes, quote_name, walk};
+use super::repair::{EmptyArgument, MAX_DEPTH, RepairNotes, is_required, quote_name, walk};
 use super::validate::{SchemaValidator, compile_alone, schema_of};
 use crate::call_error::CallError;
 use crate::json::{JsonObject, parse_text};
@@ -414,7 +414,7 @@ pub(crate) fn respell(
         &[schema],
         root,
         &place,
-        16,
+        MAX_DEPTH,
         &mut |value, schemas, place| {
             if let Value::Object(members) = value {
                 rename_members(members, schemas, place, notes);
@@ -439,12 +439,7 @@ fn rename_members(
         return;
     }
     let is_closed = has(&|schema| schema.get("additionalProperties") == Some(&false.into()));
-    let is_required = |name| {
-        has(&|schema| {
-            let required = schema.get("required").and_then(Value::as_array);
-            required.is_some_and(|required| required.iter().any(|other| other == name))
-        })
-    };
+    let is_needed = |name| has(&|schema| is_required(schema, name));
     // The only property, and the only member, of these letters.
     let mut properties: HashMap<String, Option<&str>> = HashMap::new();
     for property in declared {
@@ -463,7 +458,7 @@ fn rename_members(
             Some(property)
                 if !spelling.is_empty()
                     && name != property
-                    && (is_closed || is_required(property))
+                    && (is_closed || is_needed(property))
                     && given.get(&spelling) == Some(&1) =>
             {
                 notes.push(

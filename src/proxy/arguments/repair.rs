@@ -20,7 +20,9 @@ use crate::spec::schema::{gather_schemas, of_item, of_member, resolve_reference}
 use crate::{json, text};
 
 /// Deeper than this nothing is repaired.
-const MAX_DEPTH: usize = 16;
+pub(super) const MAX_DEPTH: usize = 16;
+/// Deeper than this no integer is written plainly: no schema reaches it.
+const MAX_INTEGER_DEPTH: usize = 128;
 
 /// Repairs values one by one.
 struct ValueRepair<'s, 'n> {
@@ -246,7 +248,7 @@ fn name_type(value: &Value) -> &'static str {
     }
 }
 
-fn is_required(schema: &JsonObject, name: &str) -> bool {
+pub(super) fn is_required(schema: &JsonObject, name: &str) -> bool {
     let names = schema.get("required").and_then(Value::as_array);
     names.is_some_and(|names| names.iter().any(|other| other == name))
 }
@@ -346,24 +348,29 @@ pub(crate) fn quote_name(name: &str) -> String {
 /// Writes the numbers of `arguments` that the input schema `root` declares as `type: integer` as
 /// digits alone. All other numbers, and integers of more than 40 digits, stay as they were written.
 pub(crate) fn write_integers_plainly(arguments: &mut JsonObject, root: &JsonObject) {
-    if !arguments.values().any(holds_rewritable_number) {
-        return;
-    }
-    for (name, value) in arguments.iter_mut() {
+    // Other arguments need no look at the schema.
+    let written = arguments.iter_mut();
+    for (name, value) in written.filter(|(_, value)| holds_rewritable_number(value)) {
         let schemas = of_member(root, name);
-        walk(value, &schemas, root, "", 128, &mut |value, schemas, _| {
-            if let Value::Number(number) = value
-                && is_integer_only(schemas)
-                && let Some(plain) = plain_integer(number.as_str())
-            {
-                *number = Number::from_string_unchecked(plain);
-            }
-            holds_rewritable_number(value)
-        });
+        walk(
+            value,
+            &schemas,
+            root,
+            "",
+            MAX_INTEGER_DEPTH,
+            &mut |value, schemas, _| {
+                if let Value::Number(number) = value
+                    && is_integer_only(schemas)
+                    && let Some(plain) = plain_integer(number.as_str())
+                {
+                    *number = Number::from_string_unchecked(plain);
+                }
+                holds_rewritable_number(value)
+            },
+        );
     }
 }
 
-/// Most arguments hold no such number, and need no look at the schema.
 fn holds_rewritable_number(value: &Value) -> bool {
     match value {
         Value::Number(number) => plain_integer(number.as_str()).is_some(),

@@ -19,7 +19,7 @@ use crate::spec::operation::rules::{
     FieldValues, NamedRead, ResultPlace, StatusPlace, WaitRule, WaitSettings,
 };
 use crate::spec::{Operation, pointer};
-use crate::text::{self, is_word};
+use crate::text::{self, is_word_of};
 
 /// Headers whose URL is a resource of its own for the status, before `Location` (Azure REST API
 /// guidelines, long-running operations).
@@ -249,7 +249,7 @@ fn by_rule(settings: &WaitSettings, status: StatusCode, body: &StatusBody) -> St
     let word = body.pointer(&done.field).and_then(Value::as_str);
     // Without values for it, an operation that fails would run forever.
     if let Some(word) =
-        word.filter(|word| settings.failed.is_none() && is_word(FAILED, &folded(word)))
+        word.filter(|word| settings.failed.is_none() && is_word_of(FAILED, &folded(word)))
     {
         return StatusVerdict::Failed(Some(shown(word)));
     }
@@ -264,8 +264,8 @@ fn by_words(status: StatusCode, body: &StatusBody) -> StatusVerdict {
         .iter()
         .filter_map(|place| body.pointer(place)?.as_str());
     let words: Vec<&str> = texts.filter(|word| !word.is_empty()).collect();
-    let is_done = |word: &&&str| is_word(DONE, &folded(word));
-    let is_failed = |word: &&&str| is_word(FAILED, &folded(word));
+    let is_done = |word: &&&str| is_word_of(DONE, &folded(word));
+    let is_failed = |word: &&&str| is_word_of(FAILED, &folded(word));
     let first_unfinished = words.iter().find(|word| !is_done(word) && !is_failed(word));
     let (done, failed) = (words.iter().find(is_done), words.iter().find(is_failed));
     let is_running = status == StatusCode::ACCEPTED

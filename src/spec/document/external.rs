@@ -85,15 +85,20 @@ pub async fn complete_document(
     policy: ExternalReferences,
     reader: &SourceReader,
 ) -> Vec<Diagnostic> {
-    let first = document.files.first();
-    let first = first.map(|file| outside(file.text())).unwrap_or_default();
+    let followed = document.files.first();
+    let followed = followed.filter(|_| policy != ExternalReferences::None);
+    let first = followed
+        .map(|file| outside(file.text()))
+        .unwrap_or_default();
+    if first.is_empty() {
+        return Vec::new();
+    }
     let place = match source {
         Source::Path(path) => path.canonicalize().ok().map(Source::Path),
         Source::Url(_) => Some(source.clone()),
         Source::Stdin => None,
     };
-    let is_followed = policy != ExternalReferences::None && !first.is_empty();
-    let Some(place) = place.filter(|_| is_followed) else {
+    let Some(place) = place else {
         return Vec::new();
     };
     let written = source.path().cloned();
@@ -180,16 +185,17 @@ impl Loader<'_> {
             _ => within_room.read(place).await,
         };
         let found = found.map_err(|error| {
-            if error.is_too_large && max_bytes < reader.max_bytes {
-                let most = reader.max_bytes.saturating_mul(2);
-                                let why = format!(
-                    "the files that the document refers to are larger than {most} bytes together, the \
-                     most that is read"
-                );
-                refused(uri, &why)
+            let is_room_over = error.is_too_large && max_bytes < reader.max_bytes;
+            let most = reader.max_bytes.saturating_mul(2);
+            let why = if is_room_over {
+                format!(
+                    "the files that the document refers to are larger than {most} bytes together, \
+                     the most that is read"
+                )
             } else {
-                refused(uri, &error.to_string())
-            }
+                error.to_string()
+            };
+            refused(uri, &why)
         })?;
         let source = file.written.clone().map(Source::Path);
         let source = source.unwrap_or_else(|| place.clone());

@@ -181,6 +181,7 @@ fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
     let types = object.text("contentType").unwrap_or_default();
     let types = types.split(',').map(|name| name.trim().to_owned());
     let ranges: Vec<String> = types.filter(|name| !name.is_empty()).collect();
+    let headers = object.object("headers");
     Encoding {
         content_type: ranges.first().filter(|name| !name.contains('*')).cloned(),
         ranges,
@@ -189,8 +190,8 @@ fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
             .map(|style| Style::parse(&style, Location::Query).unwrap_or(Style::Form)),
         explode: object.boolean("explode"),
         allow_reserved: object.is_true("allowReserved"),
-        headers: part_headers(document, &object.object("headers")),
-        base64: is_sent_as_base64(document, &object.object("headers")),
+        headers: part_headers(document, &headers),
+        base64: is_sent_as_base64(document, &headers),
         ..Encoding::default()
     }
 }

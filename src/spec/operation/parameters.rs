@@ -82,7 +82,7 @@ impl<'a> Parameters<'a> {
         let key = (node.span().file, node.text());
         let is_short =
             node.text().len() <= MAX_REMEMBERED_BYTES && node.text().contains("\"$ref\"");
-        if let Some(known) = self.referred.get(&key).filter(|_| is_short) {
+        if is_short && let Some(known) = self.referred.get(&key) {
             return Ok(known.clone());
         }
         let referred = (

@@ -241,7 +241,12 @@ impl<'a> Reader<'a> {
             security: object.get("security").map(Node::span),
             responses: object.get("responses").map(Node::span),
             produces,
-            extensions: [shared.extensions.clone(), tool_extensions(object.iter())].concat(),
+            extensions: shared
+                .extensions
+                .iter()
+                .cloned()
+                .chain(tool_extensions(object.iter()))
+                .collect(),
             pointer: String::new(),
             span: None,
             long_running: LongRunning::read(self.document, &object),

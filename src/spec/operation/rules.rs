@@ -142,8 +142,8 @@ pub struct OperationRules {
     pub response: Option<ResponseRule>,
     /// Settings for an operation that is done after its first reply.
     pub wait: Option<WaitRule>,
-    /// Settings for calls.
-    pub keys: CallKeys,
+    /// Treatment of a body that does not fit its schema.
+    pub validate: Option<Validation>,
     /// Number of pages that a call may collect; 0 if there is no argument that says so.
     pub(crate) max_pages: usize,
 }
@@ -220,7 +220,7 @@ impl OperationRules {
     /// Returns true if a body that does not fit the document's schema is sent nevertheless.
     #[must_use]
     pub fn takes_any_body(&self) -> bool {
-        self.keys.validate == Some(Validation::Lenient)
+        self.validate == Some(Validation::Lenient)
     }
 }
 

@@ -146,8 +146,8 @@ pub(crate) fn describe_unsendable(document: &Document, body: &RequestBody) -> Op
 
 /// Returns true if the schema of the body takes that type; one that names no type takes all.
 fn takes_type(document: &Document, media_type: &MediaType, wanted: &str) -> bool {
-    let schema = &media_type.schema;
-    schema_types(document, schema).is_empty() || names_type(document, schema, wanted)
+    let types = schema_types(document, &media_type.schema);
+    types.is_empty() || types.iter().any(|name| name == wanted)
 }
 
 /// Marks fields that may be files. If no property holds bytes, a plain string whose name or

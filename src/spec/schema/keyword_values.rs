@@ -116,11 +116,11 @@ pub(crate) fn read_assertion(key: &str, value: Value, warnings: &mut Vec<String>
             );
             None
         }
-        ("enum", Value::Array(values)) => distinct_values(&values),
+        ("enum", Value::Array(values)) => distinct_values(values),
         ("const", value) => Some(value),
         ("required", Value::Array(mut names)) => {
             names.retain(Value::is_string);
-            Some(distinct_values(&names).unwrap_or_else(|| Value::Array(Vec::new())))
+            Some(distinct_values(names).unwrap_or_else(|| Value::Array(Vec::new())))
         }
         ("dependentRequired", Value::Object(map)) => map
             .values()
@@ -149,11 +149,12 @@ fn read_limit(key: &str, number: Number) -> Option<Value> {
 }
 
 /// Returns the values of `enum`, each once; `None` if there is none.
-fn distinct_values(values: &[Value]) -> Option<Value> {
+fn distinct_values(mut values: Vec<Value>) -> Option<Value> {
     let mut seen = HashSet::default();
-    let unique = values.iter().filter(|value| seen.insert(*value));
-    let unique: Vec<Value> = unique.cloned().collect();
-    (!unique.is_empty()).then_some(Value::Array(unique))
+    let is_first: Vec<bool> = values.iter().map(|value| seen.insert(value)).collect();
+    let mut is_first = is_first.into_iter();
+    values.retain(|_| is_first.next() == Some(true));
+    (!values.is_empty()).then_some(Value::Array(values))
 }
 
 /// Returns true if the value is a list of strings, each of them once.
