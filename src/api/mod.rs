@@ -66,7 +66,7 @@ pub enum BuildError {
     CredentialSettings(Vec<String>),
 }
 
-/// What a call begins with.
+/// The start of a call.
 pub(crate) enum CallStart {
     /// Arguments that fit the input schema.
     Checked(CheckedArguments),

@@ -182,7 +182,7 @@ fn is_before_verb(word: Word) -> bool {
 pub(super) struct PathWords {
     /// The last literal segment.
     last: String,
-    /// True if that does not end the path, and so is no verb: `/stops/{id}` names a thing.
+    /// True if that does not end the path, and so is not a verb: `/stops/{id}` names a thing.
     pub(super) is_followed: bool,
     /// True if it follows a variable: `/orders/{id}/cancel`.
     pub(super) follows_variable: bool,

@@ -17,7 +17,7 @@ pub(crate) enum FileFormat {
     Yaml,
 }
 
-/// What `install` knows of a client.
+/// A client that `install` knows.
 pub(crate) struct InstallableClient {
     pub(crate) client: KnownClient,
     /// The program that it is started with, if it is usually on PATH.
@@ -198,7 +198,7 @@ pub(crate) static CLIENTS: [InstallableClient; 11] = [
     },
 ];
 
-/// What most clients have.
+/// The form of most clients.
 const USUAL: InstallableClient = InstallableClient {
     client: KnownClient::Generic,
     program: None,

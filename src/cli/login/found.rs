@@ -70,7 +70,7 @@ pub(super) async fn find_logins(
             "the document has no security scheme of the type oauth2 or openIdConnect, so there is nothing to sign in to".into()
         } else {
             format!(
-                "`{}` is no security scheme of the type oauth2 or openIdConnect; there is {}",
+                "`{}` is not a security scheme of the type oauth2 or openIdConnect; there is {}",
                 one_line(scheme.unwrap_or_default()),
                 labels.join(", ")
             )

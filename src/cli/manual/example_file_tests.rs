@@ -67,7 +67,7 @@ pub(super) fn structured_keys(section: &str) -> impl Iterator<Item = &'static st
     of_section.flat_map(|(_, keys)| keys.iter().copied())
 }
 
-/// What the schema says of a key: its description, its example, and the keys below it.
+/// A key in the schema: its description, its example, and the keys below it.
 struct DeclaredKey {
     about: String,
     example: String,
@@ -185,7 +185,7 @@ fn comment(text: &str, indentation: &str) -> String {
     format!("{lines}{line}\n").replace('\u{a0}', " ")
 }
 
-/// What is said of a key that only the file can have, without that.
+/// The description of a key, without the remark that only the file can have it.
 fn in_the_file(about: &str) -> &str {
     about.trim_end_matches(". Only in the configuration file")
 }

@@ -2,7 +2,7 @@
 //! with thousands of operations takes a few thousand tokens. There is one calling tool for each
 //! effect, so that its hints are true of all operations that it calls.
 //!
-//! # Adding a tool that is no operation
+//! # Adding a tool that is not an operation
 //!
 //! - A variant of `MetaToolKind` in `annotate/names.rs`, which reserves its name.
 //! - `mcp/meta_tools/meta_tools.json` has its hints, description and input schema; `is_there` and

@@ -928,7 +928,7 @@ fn what_excludes_a_login_is_told() {
             scheme.clone(),
             json!({}),
             vec!["other"],
-            "`other` is no security scheme",
+            "`other` is not a security scheme",
         ),
         (
             json!({}),

@@ -14,7 +14,7 @@ use crate::outbound::HttpClient;
 const EXPIRY_MARGIN: Duration = Duration::from_mins(5);
 /// Time limit of one request for keys.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time after a request for keys for which there is no other while the present ones are valid.
+/// The shortest time between two requests for keys while the present ones are valid.
 const ATTEMPT_PAUSE: Duration = Duration::from_secs(5);
 /// Time for which calls get the failure of the last request for keys.
 const FAILURE_PAUSE: Duration = Duration::from_secs(2);
