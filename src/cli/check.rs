@@ -16,7 +16,7 @@ use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::tenants::describe_tenants;
 use crate::error::Failure;
 use crate::json::JsonObject;
-use crate::mcp::meta_tools::ListMode;
+use crate::mcp::api_slot::ListMode;
 use crate::spec::operation::server;
 use crate::spec::operation::server_template::ServerError;
 use crate::spec::{Diagnostic, Severity, Source};

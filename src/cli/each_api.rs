@@ -11,9 +11,9 @@ use crate::api::clashes::clashes_with;
 use crate::api::{Api, ApiName};
 use crate::config::{ApiConfig, Problems};
 use crate::error::Failure;
+use crate::mcp::api_slot::ApiSlot;
 use crate::mcp::catalog::Catalog;
-use crate::mcp::endpoints::introduction::ApiSlot;
-use crate::mcp::endpoints::served_apis::{MCP_PATH, ServedApis};
+use crate::mcp::endpoints::served_apis::ServedApis;
 use crate::outbound::OutboundError;
 use crate::text;
 
@@ -134,7 +134,7 @@ pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
         is_mock: config.mock,
         prefix: config.options.annotate.names.prefix.clone(),
         list: config.list.clone(),
-        scopes: Arc::new(config.scopes.clone()),
+        scopes: config.scopes.clone(),
         shares: Arc::clone(&config.options.annotate.shares),
         access_scopes: config
             .options
@@ -162,10 +162,7 @@ pub(crate) fn catalog_of(
         let serving = served.serve(index, Arc::clone(&loaded.api));
         serving.map_err(Problems::from)?;
     }
-    Ok(served
-        .endpoints
-        .at(MCP_PATH)
-        .and_then(|endpoint| endpoint.state.served()))
+    Ok(served.whole.state.served())
 }
 
 /// The names of all APIs, or the title of the only one.

@@ -13,7 +13,7 @@ use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::tables::check_tables;
 use crate::config::{self, ApiConfig, Config, LayeredSettings, Problems};
 use crate::error::Failure;
-use crate::mcp::meta_tools::ListMode;
+use crate::mcp::api_slot::ListMode;
 use crate::mock;
 use crate::outbound::{self, Clients, HttpClient, OutboundOptions};
 use crate::proxy::Destination;

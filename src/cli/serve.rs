@@ -234,10 +234,7 @@ async fn serve_http(
 
 /// Puts what the operator says of the server on its page. The page loads no picture from elsewhere.
 fn introduce_on_page(server: &McpServer, page: &mut PageOptions) {
-    let Some(whole) = server.apis.endpoints.iter().next() else {
-        return;
-    };
-    let about = server.apis.about(whole);
+    let about = server.apis.about(&server.apis.whole);
     let icon = about.icon.as_ref().map(|icon| icon.src.clone());
     page.title.clone_from(&about.title);
     page.entry.clone_from(&about.name);

@@ -18,7 +18,6 @@ use crate::config::ApiConfig;
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::tenants::describe_tenants;
 use crate::json;
-use crate::mcp::visible::ALL_RIGHTS;
 
 #[derive(clap::Args)]
 #[command(after_help = help::TOOLS_EXAMPLES)]
@@ -82,13 +81,8 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     let configs: Vec<Arc<ApiConfig>> = apis.iter().map(|(config, _)| Arc::clone(config)).collect();
     let apis = apis.iter().map(|(_, loaded)| loaded.api.as_ref());
     let user = command.claims.as_deref().map(user_of_claims).transpose()?;
-    let rights = catalog
-        .as_ref()
-        .zip(user.as_ref())
-        .map(|(catalog, user)| catalog.rights(user.granted()));
-    let seen = catalog
-        .as_ref()
-        .map(|catalog| catalog.visible(rights.as_ref().unwrap_or(&ALL_RIGHTS)));
+    let granted = user.as_ref().map(Caller::granted);
+    let seen = catalog.as_ref().map(|catalog| catalog.visible(granted));
     let is_listed = |place: usize, index: ToolIndex| {
         let api = seen.as_ref().and_then(|seen| seen.apis.get(place));
         user.is_none() || api.is_some_and(|api| api.shows(index))
@@ -109,7 +103,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
         ToolsFormat::Html => listing::html(&shown),
     };
     output::print_result(&text)?;
-    if let Some(meta_tools) = catalog.as_ref().and_then(|catalog| catalog.meta_tools()) {
+    if let Some(meta_tools) = catalog.as_ref().and_then(|catalog| catalog.search_tools()) {
         let pinned = match meta_tools.pinned.len() {
             0 => String::new(),
             pinned => format!(" and {pinned} with `pin`"),
@@ -122,7 +116,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     }
     let beside = catalog
         .as_ref()
-        .filter(|catalog| catalog.meta_tools().is_none());
+        .filter(|catalog| catalog.search_tools().is_none());
     if let Some(tool) = beside.and_then(|catalog| catalog.wait_tool()) {
         output::print_remark(&format!(
             "note: clients list {tool} as well, which waits for operations that take long"

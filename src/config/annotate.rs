@@ -9,7 +9,7 @@ use crate::annotate::{
     Pattern, Rule, Selection,
 };
 use crate::api::about::ApiName;
-use crate::mcp::meta_tools::{ListMode, ListOptions};
+use crate::mcp::api_slot::{ListMode, ListOptions};
 use crate::text::MIN_BYTES_PER_TOKEN;
 
 const MIN_NAME_LIMIT: usize = 16;
@@ -163,11 +163,7 @@ fn resolve_prefix(
 }
 
 /// `--tools`, `max_list_tokens` and `pin`: how the list of tools is made.
-pub(crate) fn list_options(
-    api: &ApiSettings,
-    name: Option<&ApiName>,
-    problems: &mut Problems,
-) -> ListOptions {
+pub(crate) fn list_options(api: &ApiSettings, problems: &mut Problems) -> ListOptions {
     let usual = ListOptions::default();
     let profile = client_profile(api);
     let implied = if profile.max_tools.is_some() {
@@ -183,12 +179,6 @@ pub(crate) fn list_options(
         pins: pins
             .filter_map(|text| problems.ok("`pin`", Pattern::parse(text)))
             .collect(),
-        // Of several APIs, one prefix does not fit all.
-        prefix: api
-            .tool_prefix
-            .clone()
-            .filter(|_| name.is_none())
-            .unwrap_or_default(),
     }
 }
 

@@ -29,7 +29,7 @@ use crate::api::about::ApiName;
 use crate::credentials::credential_part::basic_forms;
 use crate::credentials::forward::Forwarding;
 use crate::credentials::values::{Credentials, PREFIX};
-use crate::mcp::meta_tools::ListOptions;
+use crate::mcp::api_slot::ListOptions;
 use crate::outbound::OutboundOptions;
 use crate::proxy::request::body::file_argument::FileRoot;
 use crate::proxy::{CallOptions, Destination, UpstreamOptions};
@@ -123,7 +123,7 @@ pub(crate) fn resolve_api(
         shares: Arc::clone(&process.shares),
         ..annotate::options(api, name, problems)
     };
-    let list = annotate::list_options(api, name, problems);
+    let list = annotate::list_options(api, problems);
     let upstream = UpstreamOptions {
         propagates_trace: server_settings
             .observability

@@ -25,7 +25,7 @@ use super::values::{one_or_several, read_seconds};
 use crate::annotate::{
     AccessRule, DescriptionDetail, HintTrust, KnownClient, OutputSchemas, Policy, Rule,
 };
-use crate::mcp::meta_tools::ListMode;
+use crate::mcp::api_slot::ListMode;
 
 /// Settings that every command takes.
 #[derive(Clone, Default, Args, Serialize, Deserialize, JsonSchema)]

@@ -15,43 +15,41 @@
 //! - `catalog_for` in `mcp/endpoint_state.rs` waits for all APIs that it calls, and `clashes_with` in
 //!   `api/clashes.rs` compares its name.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::vec;
 
 use bytes::Bytes;
 use rmcp::model::ServerConfig;
 
 use super::meta_tools::MetaTools;
 use super::protocol::version::server_meta;
-use super::visible::{
-    CallerRights, CatalogApi, Listed, Rights, Suggestion, View, VisibleApi, VisibleApis,
-};
-use crate::annotate::names::MetaToolKind;
-use crate::api::{Api, ToolIndex};
+use super::visible::{CatalogApi, Listed, View, VisibleApi, VisibleApis};
+use crate::api::ToolIndex;
 use crate::caller::client_grant::ClientGrant;
 
 /// The tools of an endpoint, and how its server introduces itself. It never changes: a changed
 /// document makes another one.
 pub(crate) struct Catalog {
-    apis: Vec<CatalogApi>,
+    apis: Vec<Arc<CatalogApi>>,
     pub(crate) view: View,
     /// The prefixes of tool names of the APIs that are still loading.
     awaited: Vec<String>,
     /// The introduction of the server.
     pub(crate) config: ServerConfig,
     /// The server in the `_meta` of results.
-    server_meta: Arc<str>,
+    pub(super) server_meta: Arc<str>,
     /// The meta-tools: those of search mode, and the one that waits.
-    meta_tools: Option<Arc<MetaTools>>,
+    pub(super) meta_tools: Option<Arc<MetaTools>>,
 }
 
 impl Catalog {
     /// The tools of these APIs, as the endpoint shows them.
     pub(crate) fn new(
-        apis: Vec<CatalogApi>,
+        apis: Vec<Arc<CatalogApi>>,
         view: View,
         awaited: Vec<String>,
         config: ServerConfig,
+        meta_tools: Option<MetaTools>,
     ) -> Self {
         Self {
             apis,
@@ -59,59 +57,25 @@ impl Catalog {
             awaited,
             server_meta: server_meta(&config.server_info).into(),
             config,
-            meta_tools: None,
-        }
-    }
-
-    /// Puts the tools behind meta-tools.
-    pub(crate) fn with_meta_tools(self, meta_tools: Option<MetaTools>) -> Self {
-        Self {
             meta_tools: meta_tools.map(Arc::new),
-            ..self
         }
     }
 
-    /// Returns the rights of a caller.
-    pub(crate) fn rights(&self, granted: &ClientGrant) -> CallerRights {
-        if !self.depends_on_caller() {
-            return CallerRights::default();
-        }
-        CallerRights::new(self.apis.iter().map(|api| api.access.as_deref()), granted)
-    }
-
-    /// Returns the APIs and tools that a caller with these rights may list.
-    pub(crate) fn visible<'c>(&'c self, rights: &'c CallerRights) -> VisibleApis<'c> {
-        visible(&self.apis, &self.view, rights)
-    }
-
-    /// Returns the API at that index.
-    pub(crate) fn api(&self, place: usize) -> Option<&Arc<Api>> {
-        self.apis.get(place).map(|of| &of.api)
+    /// Returns the APIs and tools that a caller may list; without `granted`, the operator.
+    pub(crate) fn visible(&self, granted: Option<&ClientGrant>) -> VisibleApis {
+        VisibleApis::new(&self.apis, &self.view, granted)
     }
 
     /// Returns the meta-tools, in search mode.
-    pub(crate) fn meta_tools(&self) -> Option<&MetaTools> {
+    pub(crate) fn search_tools(&self) -> Option<&Arc<MetaTools>> {
         self.meta_tools
-            .as_deref()
-            .filter(|meta_tools| meta_tools.searches())
-    }
-
-    /// Returns the meta-tool of that name, if the endpoint has it, with all of them.
-    pub(crate) fn meta_tool(&self, name: &str) -> Option<(&Arc<MetaTools>, MetaToolKind)> {
-        let meta_tools = self.meta_tools.as_ref()?;
-        Some((meta_tools, meta_tools.kind_of(name)?))
+            .as_ref()
+            .filter(|meta_tools| meta_tools.searches)
     }
 
     /// Returns the name of the meta-tool that waits, if the endpoint has it.
     pub(crate) fn wait_tool(&self) -> Option<String> {
-        self.meta_tools
-            .as_ref()
-            .and_then(|meta_tools| meta_tools.wait_tool())
-    }
-
-    /// Returns the member of `_meta` that names the server in results.
-    pub(super) fn server_meta(&self) -> &Arc<str> {
-        &self.server_meta
+        self.meta_tools.as_ref()?.wait_tool()
     }
 
     /// Returns true if every API is loaded or has failed.
@@ -128,28 +92,19 @@ impl Catalog {
                 .any(|prefix| name.starts_with(prefix.as_str()))
     }
 
-    /// Returns true if an operation exists for the caller under that name.
-    pub(crate) fn has(&self, name: &str, granted: &ClientGrant) -> bool {
-        self.find(name, Some(granted)).is_some()
-    }
-
-    /// Returns the tools that a caller with these rights may list, in the order of the list: the
+    /// Returns the tools that a caller may list of those that it sees, in the order of the list: the
     /// operations unless they are searched, the meta-tools, and the pinned operations.
-    pub(crate) fn listed<'c>(&'c self, rights: &'c CallerRights) -> Vec<Listed<'c>> {
-        let seen = self.visible(rights);
-        let operations = seen.operations().filter(|_| self.meta_tools().is_none());
+    pub(crate) fn listed<'c>(&'c self, seen: &'c VisibleApis) -> Vec<Listed<'c>> {
+        let operations = seen.operations().filter(|_| self.search_tools().is_none());
         let mut listed: Vec<_> = operations
-            .map(|(api, index, _)| Listed::Operation(*api, index))
+            .map(|(.., offered)| Listed::Operation(offered))
             .collect();
-        listed.extend(self.listed_beside_operations(&seen));
+        listed.extend(self.listed_beside_operations(seen));
         listed
     }
 
     /// Returns the meta-tools and the pinned operations that a caller may list.
-    pub(crate) fn listed_beside_operations<'c>(
-        &'c self,
-        seen: &VisibleApis<'c>,
-    ) -> Vec<Listed<'c>> {
+    fn listed_beside_operations<'c>(&'c self, seen: &'c VisibleApis) -> Vec<Listed<'c>> {
         let meta_tools = self.meta_tools.as_ref();
         meta_tools.map_or_else(Vec::new, |meta_tools| meta_tools.listed(seen))
     }
@@ -166,43 +121,13 @@ impl Catalog {
         &self,
         name: &str,
         granted: Option<&ClientGrant>,
-    ) -> Option<(&CatalogApi, Option<Arc<Rights>>, ToolIndex)> {
-        let mut apis = self
-            .apis
-            .iter()
-            .enumerate()
-            .filter(|(_, of)| of.may_have(name));
-        apis.find_map(|(place, of)| {
-            let rights = of
-                .access
-                .as_ref()
-                .zip(granted)
-                .and_then(|(access, granted)| access.rights(granted));
-            let tool = VisibleApi::new(of, place, &self.view, rights.as_deref()).find(name)?;
-            Some((of, rights, tool))
+    ) -> Option<(VisibleApi, ToolIndex)> {
+        let mut apis = self.apis.iter().filter(|api| api.may_have(name));
+        apis.find_map(|api| {
+            let seen = VisibleApi::new(api, &self.view, granted);
+            let tool = seen.find(name)?;
+            Some((seen, tool))
         })
-    }
-
-    /// Returns a suggestion for a client with these rights, for a name that no tool has.
-    pub(crate) fn suggestion<'c>(
-        &'c self,
-        name: &str,
-        rights: &'c CallerRights,
-    ) -> Option<Suggestion<'c>> {
-        self.visible(rights).suggestion(name)
-    }
-}
-
-/// Returns the APIs of an endpoint and the tools that a caller with these rights may list.
-pub(crate) fn visible<'c>(
-    apis: &'c [CatalogApi],
-    view: &View,
-    rights: &'c CallerRights,
-) -> VisibleApis<'c> {
-    let api = |(place, of)| VisibleApi::new(of, place, view, rights.of_api(place));
-    VisibleApis {
-        apis: apis.iter().enumerate().map(api).collect(),
-        names_apis: view.names_apis,
     }
 }
 
@@ -211,107 +136,71 @@ pub(crate) fn visible<'c>(
 const MAX_PIECE_BYTES: usize = 64 << 10;
 
 /// The list of an endpoint for one client: tools as JSON, separated by commas.
+#[derive(Default)]
 pub(crate) struct ListPieces {
-    catalog: Arc<Catalog>,
     /// Rest of the part that is being given.
     current: Bytes,
-    parts: vec::IntoIter<ListPart>,
-    length: usize,
+    parts: VecDeque<ListPart>,
+    /// The bytes of the whole list.
+    pub(crate) length: usize,
 }
 
 /// A part of a list.
 enum ListPart {
     /// A text that is there.
     Text(Bytes),
-    /// Tools of the API at that place, which become text when it is their turn.
-    Tools(usize, Vec<ToolIndex>),
-}
-
-/// The parts of a list, with the commas between them, and the bytes of all.
-#[derive(Default)]
-struct ListParts {
-    parts: Vec<ListPart>,
-    length: usize,
+    /// Tools of an API, which become text when it is their turn.
+    Tools(Arc<CatalogApi>, Vec<ToolIndex>),
 }
 
 impl ListPieces {
-    /// The whole list for a client to which this is granted.
-    pub(crate) fn new(catalog: Arc<Catalog>, granted: &ClientGrant) -> Self {
-        let rights = catalog.rights(granted);
-        let mut all = ListParts::default();
-        let seen = catalog.visible(&rights);
-        if catalog.meta_tools().is_none() {
-            seen.apis.iter().for_each(|api| all.add_api(api));
+    /// The whole list for a client to which this is granted; without `granted`, for one that may
+    /// list all.
+    pub(crate) fn new(catalog: &Catalog, granted: Option<&ClientGrant>) -> Self {
+        let mut list = Self::default();
+        let seen = catalog.visible(granted);
+        if catalog.search_tools().is_none() {
+            seen.apis.iter().for_each(|api| list.add_api(api));
         }
         // Without operations, there is nothing to search either.
         let meta_tools = catalog.listed_beside_operations(&seen);
         let texts: Vec<_> = meta_tools.into_iter().map(Listed::into_text).collect();
         let meta_tools = texts.join(",");
-        drop(seen);
-        if !meta_tools.is_empty() {
-            all.push(meta_tools.len(), ListPart::Text(meta_tools.into()));
-        }
-        Self {
-            catalog,
-            current: Bytes::new(),
-            parts: all.parts.into_iter(),
-            length: all.length,
-        }
+        list.push(meta_tools.len(), ListPart::Text(meta_tools.into()));
+        list
     }
 
-    /// The bytes of the whole list.
-    pub(crate) fn length(&self) -> usize {
-        self.length
-    }
-
-    fn write(&self, part: ListPart) -> Bytes {
-        match part {
-            ListPart::Text(text) => text,
-            ListPart::Tools(place, tools) => {
-                let Some(api) = self.catalog.api(place) else {
-                    return Bytes::new();
-                };
-                let texts = tools.iter().map(|tool| api.tool(*tool).json());
-                texts.collect::<Vec<_>>().join(&b',').into()
-            }
-        }
-    }
-}
-
-impl ListParts {
+    /// Adds a part of that length, with a comma before it.
     fn push(&mut self, length: usize, part: ListPart) {
+        if length == 0 {
+            return;
+        }
         if !self.parts.is_empty() {
-            self.parts.push(ListPart::Text(Bytes::from_static(b",")));
+            let comma = Bytes::from_static(b",");
+            self.parts.push_back(ListPart::Text(comma));
             self.length += 1;
         }
-        self.parts.push(part);
+        self.parts.push_back(part);
         self.length += length;
     }
 
     /// Adds the tools of an API that a caller may list.
-    fn add_api(&mut self, api: &VisibleApi<'_>) {
-        if api.shows_all() {
-            let list = api.api.list();
-            if !list.is_empty() {
-                self.push(list.len(), ListPart::Text(list.clone()));
-            }
-            return;
+    fn add_api(&mut self, seen: &VisibleApi) {
+        if seen.shows_all() {
+            let list = seen.api.list();
+            return self.push(list.len(), ListPart::Text(list.clone()));
         }
+        let part = |tools| ListPart::Tools(Arc::clone(&seen.api), tools);
         let (mut tools, mut length) = (Vec::new(), 0);
-        for (tool, offered) in api.operations() {
+        for (tool, offered) in seen.operations() {
             if length > MAX_PIECE_BYTES {
-                self.push(
-                    length,
-                    ListPart::Tools(api.place, std::mem::take(&mut tools)),
-                );
+                self.push(length, part(std::mem::take(&mut tools)));
                 length = 0;
             }
             length += usize::from(!tools.is_empty()) + offered.json().len();
             tools.push(tool);
         }
-        if !tools.is_empty() {
-            self.push(length, ListPart::Tools(api.place, tools));
-        }
+        self.push(length, part(tools));
     }
 }
 
@@ -320,12 +209,15 @@ impl Iterator for ListPieces {
 
     fn next(&mut self) -> Option<Bytes> {
         if self.current.is_empty() {
-            let part = self.parts.next()?;
-            self.current = self.write(part);
+            self.current = match self.parts.pop_front()? {
+                ListPart::Text(text) => text,
+                ListPart::Tools(api, tools) => {
+                    let texts = tools.iter().map(|tool| api.tool(*tool).json());
+                    texts.collect::<Vec<_>>().join(&b',').into()
+                }
+            };
         }
-        Some(
-            self.current
-                .split_to(self.current.len().min(MAX_PIECE_BYTES)),
-        )
+        let length = self.current.len().min(MAX_PIECE_BYTES);
+        Some(self.current.split_to(length))
     }
 }

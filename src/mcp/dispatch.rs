@@ -282,7 +282,7 @@ impl McpServer {
             CacheScope::Public
         };
         Ok(ToolList {
-            tools: ListPieces::new(catalog, origin.caller.granted()),
+            tools: ListPieces::new(&catalog, Some(origin.caller.granted())),
             ttl,
             cache_scope,
         })

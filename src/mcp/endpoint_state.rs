@@ -1,6 +1,5 @@
 //! The state of an endpoint: nothing yet, a catalog, or a newer catalog after the document changed.
 
-use std::borrow::Cow;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +10,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::{Catalog, ListPieces};
-use super::endpoints::introduction::introduce_nothing;
 use super::protocol::version::server_meta;
-use super::visible::{ALL_RIGHTS, Listed};
 use crate::annotate::names;
-use crate::api::about::About;
 use crate::caller::client_grant::ClientGrant;
 
 /// Time for which a list waits for the last of several APIs. Clients give up after half a minute or
@@ -39,12 +35,6 @@ pub(crate) struct EndpointState {
     was_listed_early: AtomicBool,
     /// Cancelled when the server stops: waits for changes end.
     pub(crate) ending: CancellationToken,
-}
-
-/// All tools that a client may list that may list all, as JSON.
-fn texts_of(catalog: &Catalog) -> Vec<Cow<'_, str>> {
-    let listed = catalog.listed(&ALL_RIGHTS).into_iter();
-    listed.map(Listed::into_text).collect()
 }
 
 /// Subscription of a client to changes of the list that it sees.
@@ -91,12 +81,6 @@ enum ApiState {
 }
 
 impl EndpointState {
-    /// The state of a server with a single endpoint.
-    pub(crate) fn pending(reload: Option<Duration>) -> Self {
-        let introduction = introduce_nothing(reload.is_some(), &About::default());
-        Self::new(reload, introduction, CancellationToken::new())
-    }
-
     /// The state of one endpoint; `ending` is that of the whole server.
     pub(crate) fn new(
         reload: Option<Duration>,
@@ -125,7 +109,7 @@ impl EndpointState {
             // No client must be notified of a change of a list that no client has read.
             ApiState::Ready(before) => {
                 let is_known = before.is_decided() || self.was_listed_early.load(Ordering::Relaxed);
-                is_known && texts_of(before) != texts_of(&served)
+                is_known && ListPieces::new(before, None).ne(ListPieces::new(&served, None))
             }
         };
         self.state.send_replace(ApiState::Ready(Arc::new(served)));
@@ -150,7 +134,7 @@ impl EndpointState {
     /// The member of `_meta` that names the server in results.
     pub(crate) fn server_meta(&self) -> Arc<str> {
         match &*self.state.borrow() {
-            ApiState::Ready(served) => Arc::clone(served.server_meta()),
+            ApiState::Ready(served) => Arc::clone(&served.server_meta),
             ApiState::Pending | ApiState::Failed(_) => Arc::clone(&self.server_meta),
         }
     }
@@ -211,7 +195,7 @@ impl EndpointState {
         if names::kind_of(name).is_some() {
             let operation = arguments.and_then(|arguments| arguments.get("operation")?.as_str());
             let catalog = self.catalog().await?;
-            if operation.is_some_and(|operation| catalog.has(operation, granted)) {
+            if operation.is_some_and(|operation| catalog.find(operation, Some(granted)).is_some()) {
                 return Ok(catalog);
             }
             // Meta-tools serve all APIs.
@@ -220,7 +204,7 @@ impl EndpointState {
         let mut states = None;
         loop {
             let catalog = self.catalog().await?;
-            if !catalog.awaits(name) || catalog.has(name, granted) {
+            if !catalog.awaits(name) || catalog.find(name, Some(granted)).is_some() {
                 return Ok(catalog);
             }
             // A change before the wait began is looked at once more.
@@ -262,7 +246,7 @@ impl EndpointState {
             .served()
             .filter(|catalog| catalog.depends_on_caller())?;
         let mut digest = foldhash::fast::FixedState::default().build_hasher();
-        ListPieces::new(catalog, granted).for_each(|piece| digest.write(&piece));
+        ListPieces::new(&catalog, Some(granted)).for_each(|piece| digest.write(&piece));
         Some(digest.finish())
     }
 }

@@ -1,6 +1,7 @@
 //! The MCP server: lists and calls tools over stdio and streamable HTTP, in all supported protocol
 //! versions.
 
+pub(crate) mod api_slot;
 pub(crate) mod calls;
 pub(crate) mod catalog;
 pub(crate) mod connections;
@@ -21,11 +22,11 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::api_slot::ApiSlot;
 use self::calls::approval::{Approver, AskedBy};
 use self::calls::by_link::Links;
 use self::calls::gate::Gate;
 use self::endpoint_state::EndpointState;
-use self::endpoints::introduction::ApiSlot;
 use self::endpoints::served_apis::{McpEndpoint, ServedApis};
 use crate::api::Api;
 use crate::api::about::{About, ApiName};
@@ -68,12 +69,8 @@ impl McpServer {
     /// A server that waits for these APIs; `about` introduces several of them.
     pub(crate) fn awaiting(slots: Vec<ApiSlot>, about: About, reload: Option<Duration>) -> Self {
         let apis = Arc::new(ServedApis::new(slots, about, reload));
-        let whole = apis.endpoints.iter().next();
         Self {
-            state: whole.map_or_else(
-                || Arc::new(EndpointState::pending(reload)),
-                |whole| Arc::clone(&whole.state),
-            ),
+            state: Arc::clone(&apis.whole.state),
             apis,
             calls: TaskTracker::new(),
             readiness: Arc::default(),

@@ -14,11 +14,11 @@ use super::calls::plan::Plan;
 use super::catalog::Catalog;
 use super::endpoints::introduction::UNNAMED;
 use super::meta_tools::{MAX_QUERY_LENGTH, has_effect_and_tag, rank_operations, tag_counts};
-use super::visible::{VisibleApi, VisibleApis};
+use super::visible::{SeenOperation, VisibleApis};
 use crate::annotate::names::MetaToolKind;
 use crate::annotate::{Effect, Hint};
+use crate::api::BoundTool;
 use crate::api::about::MAX_NAME_BYTES;
-use crate::api::{BoundTool, ToolIndex};
 use crate::caller::Caller;
 use crate::json::JsonObject;
 use crate::proxy::OnMissingCredential;
@@ -76,8 +76,8 @@ pub(super) struct PreviewRequest {
 
 /// The tools of an answer, in their order.
 #[derive(Default)]
-struct FoundTools {
-    places: Vec<(usize, ToolIndex)>,
+struct FoundTools<'s> {
+    tools: Vec<&'s BoundTool>,
     /// The groups that they are in, each with its number of tools; none if they are ranked.
     groups: Vec<(String, usize)>,
     /// Number of the first tools that answer a search well.
@@ -120,16 +120,13 @@ impl PageRequest {
         caller: Caller,
         view: PageView,
     ) -> Result<CustomResult, ErrorData> {
-        let rights = catalog.rights(caller.granted());
+        let seen = catalog.visible(Some(caller.granted()));
         // The first search of an API builds its index, which takes long for a large one.
-        let answering = tokio::task::spawn_blocking(move || {
-            let seen = catalog.visible(&rights);
-            match self {
-                Self::List(request) => Some(request.list(&catalog, &seen, view)),
-                Self::Detail(request) => request.describe(&catalog, &seen),
-                Self::Preview(request) if view.shows_requests => request.preview(&catalog, &caller),
-                Self::Preview(_) => None,
-            }
+        let answering = tokio::task::spawn_blocking(move || match self {
+            Self::List(request) => Some(request.list(&catalog, &seen, view)),
+            Self::Detail(request) => request.describe(&catalog, &seen),
+            Self::Preview(request) if view.shows_requests => request.preview(&catalog, &caller),
+            Self::Preview(_) => None,
         });
         let failed = "the request failed because of an error inside this server";
         let unlisted = "`tool` must be the name of a tool that is listed";
@@ -157,21 +154,14 @@ impl ListRequest {
         Ok(self)
     }
 
-    fn list(&self, catalog: &Catalog, seen: &VisibleApis<'_>, view: PageView) -> Value {
-        let FoundTools {
-            places,
-            groups,
-            good,
-        } = self.find(seen);
-        let shown = places.iter().skip(self.offset).take(MAX_LISTED);
-        let shown = shown.filter_map(|(place, index)| {
-            Some(summarize_tool(seen.apis.get(*place)?.api.tool(*index)))
-        });
+    fn list(&self, catalog: &Catalog, seen: &VisibleApis, view: PageView) -> Value {
+        let found = self.find(seen);
+        let shown = found.tools.iter().skip(self.offset).take(MAX_LISTED);
         let mut answer = json!({
-            "total": places.len(),
-            "tools": shown.collect::<Vec<Value>>(),
-            "groups": groups,
-            "good": good,
+            "total": found.tools.len(),
+            "tools": shown.map(|offered| summarize_tool(offered)).collect::<Vec<Value>>(),
+            "groups": found.groups,
+            "good": found.good,
         });
         let is_whole = self.query.trim().is_empty() && self.effect.is_none() && self.tag.is_none();
         if let (true, 0, Some(members)) = (is_whole, self.offset, answer.as_object_mut()) {
@@ -182,33 +172,33 @@ impl ListRequest {
 
     /// The tools that fit: in the order of a search, and then those that have the words, or their
     /// beginnings, in name, title or path.
-    fn find(&self, seen: &VisibleApis<'_>) -> FoundTools {
+    fn find<'s>(&self, seen: &'s VisibleApis) -> FoundTools<'s> {
         let is_admitted =
             |offered: &BoundTool| has_effect_and_tag(offered, self.effect, self.tag.as_deref());
-        let places = seen.apis.iter().enumerate().flat_map(|(place, api)| {
-            let admitted = api.operations().filter(|(_, offered)| is_admitted(offered));
-            admitted.map(move |(index, offered)| ((place, index), offered))
-        });
+        let admitted = seen
+            .operations()
+            .filter(|(.., offered)| is_admitted(offered));
         let query = self.query.trim().to_lowercase();
         if query.is_empty() {
-            let mut found = grouped(seen, places.collect());
+            let mut found = grouped(admitted);
             if self.tag.is_some() {
                 found.groups.clear();
             }
             return found;
         }
         let ranking = rank_operations(seen, &self.query, &is_admitted);
-        let mut found = ranking.places;
-        let ranked: HashSet<(usize, ToolIndex)> = found.iter().copied().collect();
+        let ranked = ranking.hits.iter();
+        let mut tools: Vec<_> = ranked.map(|(api, index)| api.api.tool(*index)).collect();
+        let ranked: HashSet<&str> = tools.iter().map(|offered| &*offered.name).collect();
         let words: Vec<&str> = query.split_whitespace().collect();
-        let others = places.filter(|((place, index), offered)| {
+        let others = admitted.map(|(.., offered)| offered).filter(|offered| {
             let text = search_text(offered);
-            !ranked.contains(&(*place, *index)) && words.iter().all(|word| text.contains(word))
+            !ranked.contains(&*offered.name) && words.iter().all(|word| text.contains(word))
         });
-        found.extend(others.map(|(place, _)| place));
+        tools.extend(others);
         FoundTools {
             good: ranking.good,
-            places: found,
+            tools,
             groups: Vec::new(),
         }
     }
@@ -216,17 +206,17 @@ impl ListRequest {
 
 /// Puts tools of one tag together, in the order in which the tags appear; of several APIs, those of
 /// each apart.
-fn grouped(seen: &VisibleApis<'_>, tools: Vec<((usize, ToolIndex), &BoundTool)>) -> FoundTools {
-    let mut order: HashMap<(usize, &str), usize> = HashMap::new();
-    let mut groups: Vec<(String, Vec<(usize, ToolIndex)>)> = Vec::new();
-    for ((place, index), offered) in tools {
+fn grouped<'s>(tools: impl Iterator<Item = SeenOperation<'s>>) -> FoundTools<'s> {
+    let mut order: HashMap<(Option<&str>, &str), usize> = HashMap::new();
+    let mut groups: Vec<(String, Vec<&BoundTool>)> = Vec::new();
+    for (api, _, offered) in tools {
         let tag = offered.operation.tags.first().map_or("", String::as_str);
-        let group = *order.entry((place, tag)).or_insert_with(|| {
-            groups.push((group_name(seen.apis.get(place), tag), Vec::new()));
+        let group = *order.entry((api.label(), tag)).or_insert_with(|| {
+            groups.push((group_name(api.label(), tag), Vec::new()));
             groups.len() - 1
         });
         if let Some((_, members)) = groups.get_mut(group) {
-            members.push((place, index));
+            members.push(offered);
         }
     }
     let counts = groups
@@ -234,7 +224,7 @@ fn grouped(seen: &VisibleApis<'_>, tools: Vec<((usize, ToolIndex), &BoundTool)>)
         .map(|(name, members)| (name.clone(), members.len()));
     FoundTools {
         groups: counts.filter(|_| groups.len() > 1).collect(),
-        places: groups
+        tools: groups
             .into_iter()
             .flat_map(|(_, members)| members)
             .collect(),
@@ -243,12 +233,11 @@ fn grouped(seen: &VisibleApis<'_>, tools: Vec<((usize, ToolIndex), &BoundTool)>)
 }
 
 /// The heading of a group.
-fn group_name(api: Option<&VisibleApi<'_>>, tag: &str) -> String {
-    let label = api.and_then(VisibleApi::label);
-    match (label, one_line(tag).as_str()) {
-        (label, "") => label.unwrap_or("Other").to_owned(),
+fn group_name(api: Option<&str>, tag: &str) -> String {
+    match (api, one_line(tag).as_str()) {
+        (api, "") => api.unwrap_or("Other").to_owned(),
         (None, tag) => tag.to_owned(),
-        (Some(label), tag) => format!("{label}: {tag}"),
+        (Some(api), tag) => format!("{api}: {tag}"),
     }
 }
 
@@ -273,7 +262,7 @@ fn search_text(offered: &BoundTool) -> String {
 }
 
 impl DetailRequest {
-    fn describe(&self, catalog: &Catalog, seen: &VisibleApis<'_>) -> Option<Value> {
+    fn describe(&self, catalog: &Catalog, seen: &VisibleApis) -> Option<Value> {
         let (api, index) = seen.find(&self.tool)?;
         api.shows(index).then(|| {
             let offered = api.api.tool(index);
@@ -282,7 +271,7 @@ impl DetailRequest {
             // A rule may hide an argument.
             let shown = detail.pointer("/tool/inputSchema/properties");
             examples.retain(|argument, _| shown.and_then(|shown| shown.get(argument)).is_some());
-            let meta_tool = catalog.meta_tools().map(|meta_tools| {
+            let meta_tool = catalog.search_tools().map(|meta_tools| {
                 meta_tools.name_of(MetaToolKind::of_effect(offered.hints.effect()))
             });
             if let Some(members) = detail.as_object_mut() {
@@ -295,7 +284,7 @@ impl DetailRequest {
 }
 
 /// The head of the page: what is served, and how much of it.
-fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>, view: PageView) -> Value {
+fn introduce(catalog: &Catalog, seen: &VisibleApis, view: PageView) -> Value {
     let info = &catalog.config.server_info;
     let title = info.title.as_ref();
     let entry = title.map(|title| match &*info.name {
@@ -334,7 +323,7 @@ fn introduce(catalog: &Catalog, seen: &VisibleApis<'_>, view: PageView) -> Value
         "version": version,
         "effects": effects,
         "tags": tags,
-        "isSearchMode": catalog.meta_tools().is_some(),
+        "isSearchMode": catalog.search_tools().is_some(),
         "isMock": view.is_mock,
         "baseUrl": base_url,
         "showsRequests": view.shows_requests,

@@ -151,7 +151,7 @@ impl Approver {
             return refuse(call, &why);
         }
         let client = caller.key();
-        let tenant = call.of.api.tenant(caller);
+        let tenant = call.seen.api.tenant(caller);
         let call_digest = call_digest(prepared, arguments, tenant, call);
         let digest = [call_digest.as_slice(), &client.0.to_be_bytes()].concat();
         let given = |name: &str| parameters.rest.get(name);
@@ -239,12 +239,12 @@ fn call_digest(
     tenant: Option<&str>,
     call: &OperationCall,
 ) -> Vec<u8> {
-    let api = &call.of.api;
+    let api = &call.seen.api;
     let mut digest = Sha256::new();
     digest.update(api.document_digest());
-    digest.update(format!("{tenant:?}\n{:?}\n", call.meta_tool_kind()));
+    digest.update(format!("{tenant:?}\n{:?}\n", call.through));
     digest.update(format!("{} {}\n", prepared.method, prepared.url));
-    for text in [&*call.view.path, api.label(), &call.offered().name] {
+    for text in [&*call.endpoint, api.label(), &call.offered().name] {
         digest.update(text);
         digest.update([0]);
     }
@@ -277,7 +277,7 @@ fn request_line(prepared: &Request) -> String {
 /// meta-tool, which says nothing about the operation.
 fn question_text(call: &OperationCall, request_line: &str) -> String {
     let offered = call.offered();
-    let api = &call.of.api;
+    let api = &call.seen.api;
     let label = text::truncate(&text::one_line(api.label()), MAX_SHOWN_API);
     let weight = if offered.hints.is_destructive() {
         "It may change or remove what exists."

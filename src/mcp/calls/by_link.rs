@@ -173,7 +173,7 @@ impl Links {
             };
             let offered = call.offered();
             let shown = json!({
-                "api": visible(&one_line(call.of.api.label())),
+                "api": visible(&one_line(call.seen.api.label())),
                 "tool": visible(&offered.name),
                 "title": visible(&offered.title),
                 "operation": visible(&one_line(&offered.operation.label())),

@@ -80,7 +80,7 @@ impl Gate {
         let checked = call.check(&caller, question.is_some()).await?;
         if let Some((approver, asking)) = question {
             let agreement = async {
-                let (api, tool) = (&call.of.api, call.tool);
+                let (api, tool) = (&call.seen.api, call.tool);
                 let (arguments, refuse) = (&checked.arguments, OnMissingCredential::Refuse);
                 let prepared = api.preview_checked(tool, arguments.clone(), refuse, &caller)?;
                 let sent = api.completed_arguments(tool, arguments.clone(), &caller)?;
@@ -99,7 +99,7 @@ impl Gate {
     /// The scopes that a caller has to ask for; none if it lacks none.
     pub(crate) fn missing_scopes(&self, call: &OperationCall, caller: &Caller) -> Vec<String> {
         let of_api = call.lacking_scopes(caller);
-        let demand = self.demands.get(&*call.view.path);
+        let demand = self.demands.get(&*call.endpoint);
         match demand.or_else(|| self.demands.get("")) {
             Some(demand) => {
                 let is_read_only = call.offered().hints.is_read_only();

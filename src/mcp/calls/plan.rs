@@ -19,7 +19,7 @@ use crate::mcp::meta_tools::{
     InnerCall, MetaTools, RefusedCall, describe_operations, read_handle, read_inner_call,
     search_operations,
 };
-use crate::mcp::visible::{CallerRights, CatalogApi, Rights, View, VisibleApi, VisibleApis};
+use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::observe::call::note;
 use crate::observe::metrics::labels::CallOutcome;
 use crate::outbound::request::Request;
@@ -45,29 +45,26 @@ pub(crate) enum Plan {
 }
 
 /// Answers from the arguments of a meta-tool, which were checked, without sending anything.
-type LookUp = fn(&MetaTools, &VisibleApis<'_>, JsonObject) -> ToolResult;
+type LookUp = fn(&MetaTools, &VisibleApis, JsonObject) -> ToolResult;
 
 /// A call of one operation. The tool's name and the arguments of a message are read once, into this
 /// value; the scope check, the confirmation, the limits and the request all use it, so that no two
 /// of them can judge different calls.
 #[derive(Clone)]
 pub(crate) struct OperationCall {
-    pub(crate) of: CatalogApi,
-    /// View of the endpoint that received the call.
-    pub(super) view: View,
-    /// Rights of the caller at the API; `None` if it may do everything.
-    rights: Option<Arc<Rights>>,
+    /// The API as the caller sees it at the endpoint that received the call.
+    pub(super) seen: VisibleApi,
+    /// The path of that endpoint.
+    pub(super) endpoint: Arc<str>,
     pub(super) tool: ToolIndex,
     /// The arguments as the client gave them.
     pub(crate) arguments: Option<JsonObject>,
-    /// The meta-tool that calls the operation, and its name as it is listed.
-    meta_tool: Option<(MetaToolKind, String)>,
-    /// The names of the meta-tools that call operations, if the endpoint has them.
-    calling_meta_tools: Option<Arc<[String; 3]>>,
+    /// The meta-tool that calls the operation; `None` for a call by its own name.
+    pub(super) through: Option<MetaToolKind>,
+    /// The meta-tools of the endpoint.
+    meta_tools: Option<Arc<MetaTools>>,
     /// Remarks about values that were read differently from how they were written.
     remarks: Vec<String>,
-    /// The name of the meta-tool that waits, if the endpoint has it.
-    wait_tool: Option<String>,
     /// State of the call, if it goes on.
     pub(super) wait: Option<Box<OpenedWait>>,
 }
@@ -77,38 +74,39 @@ impl Catalog {
     /// Without `granted`, the operator asks. The scopes of the caller are checked later. Only tools
     /// that the caller may list are suggested to it.
     pub(crate) fn plan(
-        self: &Arc<Self>,
+        &self,
         name: &str,
         arguments: Option<JsonObject>,
         granted: Option<&ClientGrant>,
         caller: &Caller,
     ) -> Option<Plan> {
-        let Some((meta_tools, kind)) = self.meta_tool(name) else {
-            let (api, rights, tool) = self.find(name, granted)?;
-            return Some(Plan::Call(self.resolved(api, rights, tool, arguments)));
+        let named = self.meta_tools.as_ref();
+        let named = named.and_then(|meta_tools| Some((meta_tools, meta_tools.kind_of(name)?)));
+        let Some((meta_tools, kind)) = named else {
+            let (seen, tool) = self.find(name, granted)?;
+            return Some(Plan::Call(self.resolved(seen, tool, arguments)));
         };
-        let rights = granted
-            .map(|granted| self.rights(granted))
-            .unwrap_or_default();
-        let seen = self.visible(&rights);
+        let seen = self.visible(granted);
         if !meta_tools.exists(kind, &seen) {
             return None;
         }
         let read = match kind {
             MetaToolKind::Search => {
-                return Some(self.look_up(
-                    (meta_tools, kind),
+                return Some(look_up(
+                    meta_tools,
+                    kind,
                     search_operations,
                     arguments,
-                    rights,
+                    seen,
                 ));
             }
             MetaToolKind::Describe => {
-                return Some(self.look_up(
-                    (meta_tools, kind),
+                return Some(look_up(
+                    meta_tools,
+                    kind,
                     describe_operations,
                     arguments,
-                    rights,
+                    seen,
                 ));
             }
             MetaToolKind::CallRead | MetaToolKind::CallWrite | MetaToolKind::CallDestructive => {
@@ -118,9 +116,9 @@ impl Catalog {
                 read_handle(meta_tools, arguments, &seen, &self.view.path, caller)
             }
         };
-        let through = |api: VisibleApi<'_>, tool, arguments| OperationCall {
-            meta_tool: Some((kind, meta_tools.name_of(kind))),
-            ..self.resolved(api.of, rights.shared(api.place), tool, Some(arguments))
+        let through = |seen, tool, arguments| OperationCall {
+            through: Some(kind),
+            ..self.resolved(seen, tool, Some(arguments))
         };
         Some(match read {
             Ok(InnerCall {
@@ -148,97 +146,83 @@ impl Catalog {
         })
     }
 
-    /// Answers without a call, once the answer is awaited. The first search of an API builds its
-    /// index, which takes long for a large one: not on an asynchronous thread.
-    fn look_up(
-        self: &Arc<Self>,
-        (meta_tools, kind): (&Arc<MetaTools>, MetaToolKind),
-        look_up: LookUp,
-        arguments: Option<JsonObject>,
-        rights: CallerRights,
-    ) -> Plan {
-        let (catalog, meta_tools) = (Arc::clone(self), Arc::clone(meta_tools));
-        let answer = move || {
-            let checked = match meta_tools.check(kind, arguments) {
-                Ok(checked) => checked,
-                Err(refused) => return refused,
-            };
-            let mut result = look_up(&meta_tools, &catalog.visible(&rights), checked.arguments);
-            checked
-                .repairs
-                .into_iter()
-                .for_each(|repair| result.note(NoteKind::Repair, repair));
-            Box::new(result)
-        };
-        Plan::Answer(Box::pin(async move {
-            note(|record| record.lookup = Some(kind.name()));
-            let result = tokio::task::spawn_blocking(answer).await;
-            let result =
-                result.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
-            if result.is_error() {
-                Box::new(result.ended_as(CallOutcome::InvalidArguments))
-            } else {
-                result
-            }
-        }))
-    }
-
     /// A call of that operation by its own name.
     fn resolved(
         &self,
-        of: &CatalogApi,
-        rights: Option<Arc<Rights>>,
+        seen: VisibleApi,
         tool: ToolIndex,
         arguments: Option<JsonObject>,
     ) -> OperationCall {
         OperationCall {
-            of: of.clone(),
-            view: self.view.clone(),
-            rights,
+            seen,
+            endpoint: Arc::clone(&self.view.path),
             tool,
             arguments,
-            meta_tool: None,
-            calling_meta_tools: self.meta_tools().map(MetaTools::calling_names),
+            through: None,
+            meta_tools: self.meta_tools.clone(),
             remarks: Vec::new(),
-            wait_tool: self.wait_tool(),
             wait: None,
         }
     }
 }
 
-impl OperationCall {
-    /// Returns the meta-tool that calls the operation; `None` for a call by its own name.
-    pub(super) fn meta_tool_kind(&self) -> Option<MetaToolKind> {
-        self.meta_tool.as_ref().map(|(kind, _)| *kind)
-    }
+/// Answers without a call, once the answer is awaited. The first search of an API builds its index,
+/// which takes long for a large one: not on an asynchronous thread.
+fn look_up(
+    meta_tools: &Arc<MetaTools>,
+    kind: MetaToolKind,
+    answer: LookUp,
+    arguments: Option<JsonObject>,
+    seen: VisibleApis,
+) -> Plan {
+    let meta_tools = Arc::clone(meta_tools);
+    let answer = move || {
+        let checked = match meta_tools.check(kind, arguments) {
+            Ok(checked) => checked,
+            Err(refused) => return refused,
+        };
+        let mut result = answer(&meta_tools, &seen, checked.arguments);
+        checked
+            .repairs
+            .into_iter()
+            .for_each(|repair| result.note(NoteKind::Repair, repair));
+        Box::new(result)
+    };
+    Plan::Answer(Box::pin(async move {
+        note(|record| record.lookup = Some(kind.name()));
+        let result = tokio::task::spawn_blocking(answer).await;
+        let result = result.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        if result.is_error() {
+            Box::new(result.ended_as(CallOutcome::InvalidArguments))
+        } else {
+            result
+        }
+    }))
+}
 
+impl OperationCall {
     /// The tool.
     pub(crate) fn offered(&self) -> &BoundTool {
-        self.of.api.tool(self.tool)
+        self.seen.api.tool(self.tool)
     }
 
     /// Returns the scopes that the caller lacks for the operation, besides those that the whole
     /// server asks for.
     pub(crate) fn lacking_scopes(&self, caller: &Caller) -> Vec<&str> {
-        let is_lacking = self
-            .rights
-            .as_ref()
-            .is_some_and(|rights| rights.may(self.tool) != Permission::Granted);
-        let access = self.of.access.as_ref().filter(|_| is_lacking);
-        access
-            .map(|access| access.lacking_scopes(caller.granted(), self.tool))
-            .unwrap_or_default()
+        if self.seen.may(self.tool) == Permission::Granted {
+            return Vec::new();
+        }
+        let api = &self.seen.api;
+        api.lacking_scopes(caller.granted(), self.tool)
     }
 
     /// The tools of its API that the caller may list at the endpoint.
     pub(super) fn shown_tools(&self) -> ShownTools {
+        let search_tools = self.meta_tools.as_ref().filter(|tools| tools.searches);
         ShownTools {
-            permissions: self
-                .rights
-                .as_ref()
-                .map(|rights| Arc::clone(&rights.of_tools)),
-            reads_only: self.view.reads_only,
-            meta_tools: self.calling_meta_tools.clone(),
+            permissions: self.seen.rights.clone(),
+            reads_only: self.seen.reads_only,
+            meta_tools: search_tools.map(|tools| Arc::clone(&tools.calling_names)),
         }
     }
 
@@ -246,7 +230,7 @@ impl OperationCall {
     /// valid.
     pub(crate) fn repaired_arguments(&self) -> JsonObject {
         let given = self.arguments.clone().unwrap_or_default();
-        self.of.api.repaired_arguments(self.tool, given)
+        self.seen.api.repaired_arguments(self.tool, given)
     }
 
     /// The request that the call would make, without credentials, or the result that it would end
@@ -260,7 +244,7 @@ impl OperationCall {
             shown: self.shown_tools(),
             ..caller.clone()
         };
-        self.of
+        self.seen
             .api
             .preview_at(self.tool, self.arguments.clone(), on_missing, &caller)
     }
@@ -280,15 +264,15 @@ impl OperationCall {
             self.arguments.take()
         };
         let arguments = arguments.unwrap_or_default();
-        self.of.api.check(self.tool, arguments, caller).await
+        self.seen.api.api.check(self.tool, arguments, caller).await
     }
 
     /// Notes that the current request is this call.
     pub(crate) fn note(&self) {
         note(|record| {
-            record.meta_tool = self.meta_tool_kind().map(MetaToolKind::name);
+            record.meta_tool = self.through.map(MetaToolKind::name);
             record.resolve(
-                self.of.api.called_operation(self.tool),
+                self.seen.api.called_operation(self.tool),
                 self.arguments.as_ref(),
             );
         });
@@ -301,11 +285,11 @@ impl OperationCall {
         caller: &Caller,
         ending: CancellationToken,
     ) -> Option<WaitPlace> {
-        let tool = self.wait_tool.as_ref()?;
+        let tool = self.meta_tools.as_ref()?.wait_tool()?;
         Some(WaitPlace {
-            api: self.of.api.name().map(ToString::to_string),
-            tenant: self.of.api.tenant(caller).map(str::to_owned),
-            endpoint: Arc::clone(&self.view.path),
+            api: self.seen.label().map(str::to_owned),
+            tenant: self.seen.api.tenant(caller).map(str::to_owned),
+            endpoint: Arc::clone(&self.endpoint),
             how: Ok(format!("to go on waiting, call `{tool}` with this handle:")),
             ending,
             report: None,
@@ -314,10 +298,10 @@ impl OperationCall {
 
     /// Adds to a result what was read differently on the way from the client.
     pub(super) fn add_notes(&mut self, result: &mut ToolResult) {
-        if let Some((_, meta_tool)) = &self.meta_tool {
-            let tool = &self.offered().name;
+        if let Some((kind, meta_tools)) = self.through.zip(self.meta_tools.as_ref()) {
+            let (tool, meta_tool) = (&self.offered().name, meta_tools.name_of(kind));
             tracing::debug!(%tool, meta_tool, "called through a meta-tool");
-            result.notes.call_through(meta_tool, tool);
+            result.notes.call_through(&meta_tool, tool);
         }
         for remark in self.remarks.drain(..) {
             result.note(NoteKind::Repair, remark);

@@ -68,7 +68,7 @@ impl McpServer {
 impl Admitted {
     /// Makes the call. Dropping the future ends the request.
     pub(crate) async fn run(mut self: Box<Self>) -> Box<ToolResult> {
-        let (api, tool) = (&self.call.of.api, self.call.tool);
+        let (api, tool) = (&self.call.seen.api.api, self.call.tool);
         let calling = api.call_at(tool, &mut self.start, &mut self.caller);
         let mut result = calling.await;
         self.call.add_notes(&mut result);
@@ -103,7 +103,8 @@ fn name_and_arguments(
 
 /// The error of a call whose tool does not exist.
 fn unknown_tool(catalog: &Catalog, name: &str, granted: &ClientGrant) -> ErrorData {
-    let hint = match catalog.suggestion(name, &catalog.rights(granted)) {
+    let seen = catalog.visible(Some(granted));
+    let hint = match seen.suggestion(name) {
         Some(Suggestion::Nearest(near)) => format!("; did you mean {near}?"),
         Some(Suggestion::LeftOut) => "; settings of this server leave it out".to_owned(),
         None => String::new(),

@@ -1,15 +1,12 @@
-//! The facts about an API that are known before its document is read, and the introduction of an
-//! endpoint's server: its title and its instructions.
+//! The introduction of an endpoint's server: its title and its instructions.
 
 use std::sync::Arc;
 
 use rmcp::model::{Icon, Implementation, ServerCapabilities, ServerConfig};
 
-use crate::annotate::TokenShare;
 use crate::api::Api;
 use crate::api::about::{About, AboutIcon, ApiName};
-use crate::caller::client_grant::ToolScopes;
-use crate::mcp::meta_tools::ListOptions;
+use crate::mcp::api_slot::ApiSlot;
 use crate::mcp::visible::{CatalogApi, View, VisibleApi};
 use crate::text::{self, counted};
 
@@ -29,7 +26,7 @@ pub(crate) struct Introduction<'i> {
     /// What the operator says of the endpoint.
     pub(crate) about: &'i About,
     pub(crate) view: &'i View,
-    pub(crate) apis: &'i [CatalogApi],
+    pub(crate) apis: &'i [Arc<CatalogApi>],
     /// APIs that may still come.
     pub(crate) awaited: &'i [&'i ApiSlot],
     /// APIs that could not be loaded.
@@ -41,9 +38,7 @@ impl Introduction<'_> {
     pub(crate) fn write(&self) -> ServerConfig {
         let config = introduce_nothing(self.tells_changes, self.about);
         match self.apis {
-            [only] if !self.view.names_apis => {
-                introduce_one(config, &only.api, self.view.reads_only)
-            }
+            [only] if !self.view.names_apis => introduce_one(config, only, self.view.reads_only),
             [] if self.awaited.is_empty() => config,
             _ if self.view.names_apis => self.introduce_several(config),
             _ => config,
@@ -51,7 +46,7 @@ impl Introduction<'_> {
     }
 
     fn introduce_several(&self, mut config: ServerConfig) -> ServerConfig {
-        let names = self.apis.iter().filter_map(|api| api.api.name());
+        let names = self.apis.iter().filter_map(|api| api.name());
         let names: Vec<&str> = names.map(ApiName::as_str).collect();
         let what = tools_in_words(self.view.reads_only);
         let intro = format!(
@@ -89,10 +84,10 @@ impl Introduction<'_> {
 
     /// Describes one API in a line. The number of its tools is given only if it is the same for
     /// every caller.
-    fn line_of(&self, api: &CatalogApi) -> String {
-        let name = api.api.name().map(ApiName::as_str).unwrap_or_default();
-        let title = text::truncate(api.api.title(), MAX_TITLE_BYTES);
-        let prefix = match api.api.prefix() {
+    fn line_of(&self, api: &Arc<CatalogApi>) -> String {
+        let name = api.name().map(ApiName::as_str).unwrap_or_default();
+        let title = text::truncate(api.title(), MAX_TITLE_BYTES);
+        let prefix = match api.prefix() {
             "" => String::new(),
             prefix => format!(" (names begin with {prefix})"),
         };
@@ -100,8 +95,8 @@ impl Introduction<'_> {
         if api.access.is_some() {
             return line;
         }
-        let shown = VisibleApi::new(api, 0, self.view, None).operations();
-        format!("{line}, {}", counted(shown.count(), "tool"))
+        let shown = VisibleApi::new(api, self.view, None);
+        format!("{line}, {}", counted(shown.operations().count(), "tool"))
     }
 }
 
@@ -209,25 +204,4 @@ fn introduce_one(mut config: ServerConfig, api: &Api, reads_only: bool) -> Serve
     );
     config.server_info = identify(about);
     config.with_instructions(with_own_words(&instructions, about))
-}
-
-/// Facts about an API that are known before its document is read.
-#[derive(Clone, Default)]
-pub(crate) struct ApiSlot {
-    /// Its name, if there are several.
-    pub(crate) name: Option<ApiName>,
-    /// What the operator says of it.
-    pub(crate) about: About,
-    /// True if its calls are answered from the examples of the document.
-    pub(crate) is_mock: bool,
-    /// Prefix of its tool names.
-    pub(crate) prefix: String,
-    /// Options of its list of tools.
-    pub(crate) list: ListOptions,
-    /// Scopes that its calls need besides those of the whole server.
-    pub(crate) scopes: Arc<ToolScopes>,
-    /// Scopes that some of its operations need by rules of `access`.
-    pub(crate) access_scopes: Vec<String>,
-    /// Shares of the tools that tokens with a name may call.
-    pub(crate) shares: Arc<[TokenShare]>,
 }

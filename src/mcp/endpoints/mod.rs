@@ -4,7 +4,7 @@
 //!
 //! # Adding an endpoint
 //!
-//! - `Endpoints` in `mcp/endpoints/served_apis.rs` lists it.
+//! - `endpoints_of` in `mcp/endpoints/served_apis.rs` lists it.
 //! - `View` in `mcp/visible.rs` says what it shows.
 //! - `ServedApis` in `mcp/endpoints/served_apis.rs` gives it its catalog.
 

@@ -1,55 +1,60 @@
 //! The APIs of a server, each with what became of it so far, and the catalogs that its endpoints
 //! get of them; and the endpoints, with their paths.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::introduction::{ApiSlot, Introduction, introduce_nothing, missing_apis, with_own_words};
+use super::introduction::{Introduction, introduce_nothing, missing_apis, with_own_words};
 use crate::annotate::Pattern;
 use crate::api::Api;
 use crate::api::about::{About, ApiName};
 use crate::api::clashes::clashes_with;
-use crate::mcp::catalog::{Catalog, visible};
+use crate::mcp::api_slot::ApiSlot;
+use crate::mcp::catalog::Catalog;
 use crate::mcp::endpoint_state::EndpointState;
-use crate::mcp::meta_tools::{ListOptions, MetaTools, decide};
-use crate::mcp::visible::{ALL_RIGHTS, CatalogApi, View};
+use crate::mcp::meta_tools::{MetaTools, decide};
+use crate::mcp::visible::{CatalogApi, View, VisibleApis};
 
 /// The APIs of a server, and its endpoints.
 pub(crate) struct ServedApis {
-    /// Outcome of each API. The lock is held while endpoints get their catalogs, so that they
-    /// change in one order.
-    outcomes: Mutex<Vec<ApiOutcome>>,
+    /// State of each API. The lock is held while endpoints get their catalogs, so that they change
+    /// in one order.
+    states: Mutex<Vec<ApiState>>,
     /// The slots of the APIs.
-    pub(crate) slots: Vec<ApiSlot>,
+    pub(crate) slots: Vec<Arc<ApiSlot>>,
     /// What the operator says of several APIs as a whole.
     about: About,
-    /// True if the last change of each API's document could not be served.
-    failed_reloads: Vec<AtomicBool>,
-    /// The endpoints.
-    pub(crate) endpoints: Endpoints,
+    /// The endpoints, the one with all APIs first.
+    pub(crate) endpoints: Vec<Arc<McpEndpoint>>,
+    /// The one with all APIs.
+    pub(crate) whole: Arc<McpEndpoint>,
     tells_changes: bool,
 }
 
+/// State of an API.
+struct ApiState {
+    outcome: ApiOutcome,
+    /// True if the last change of its document could not be served.
+    has_failed_reload: bool,
+}
+
 /// Outcome of loading an API.
-#[derive(Clone)]
 enum ApiOutcome {
     /// Not loaded yet.
     Awaited,
-    Served(CatalogApi),
+    Served(Arc<CatalogApi>),
     /// Failed, with the reason in words for a model.
     Failed(String),
 }
 
-impl ApiOutcome {
-    fn served(&self) -> Option<&Arc<Api>> {
-        match self {
-            Self::Served(of) => Some(&of.api),
-            Self::Awaited | Self::Failed(_) => None,
+impl ApiState {
+    fn served(&self) -> Option<&Arc<CatalogApi>> {
+        match &self.outcome {
+            ApiOutcome::Served(api) => Some(api),
+            ApiOutcome::Awaited | ApiOutcome::Failed(_) => None,
         }
     }
 }
@@ -77,28 +82,33 @@ impl ServedApis {
     /// No API is loaded yet. `about` introduces several APIs; `reload` is the interval at which the
     /// document of each is checked for changes.
     pub(crate) fn new(slots: Vec<ApiSlot>, about: About, reload: Option<Duration>) -> Self {
-        let is_single = matches!(slots.as_slice(), [ApiSlot { name: None, .. }]);
+        let slots: Vec<Arc<ApiSlot>> = slots.into_iter().map(Arc::new).collect();
+        let is_single = is_single(&slots);
         // Of several, one may come late.
         let tells_changes = reload.is_some() || !is_single;
         let ending = CancellationToken::new();
-        let names: Vec<Option<ApiName>> = slots.iter().map(|slot| slot.name.clone()).collect();
         let state = |api: Option<usize>| {
             let about = about_of(&slots, &about, api);
             let introduction = introduce_nothing(tells_changes, about);
             EndpointState::new(reload, introduction, ending.clone())
         };
+        let (whole, endpoints) = endpoints_of(&slots, state);
+        let states = slots.iter().map(|_| ApiState {
+            outcome: ApiOutcome::Awaited,
+            has_failed_reload: false,
+        });
         let served = Self {
-            outcomes: Mutex::new(vec![ApiOutcome::Awaited; slots.len()]),
-            endpoints: Endpoints::new(&names, state),
-            failed_reloads: slots.iter().map(|_| AtomicBool::new(false)).collect(),
+            states: Mutex::new(states.collect()),
+            endpoints,
+            whole,
             slots,
             about,
             tells_changes,
         };
         if !is_single {
-            let outcomes = served.outcomes.lock();
+            let states = served.states.lock();
             let endpoints = served.endpoints.iter();
-            endpoints.for_each(|endpoint| served.publish(endpoint, &outcomes));
+            endpoints.for_each(|endpoint| served.publish(endpoint, &states));
         }
         served
     }
@@ -110,55 +120,48 @@ impl ServedApis {
 
     /// Counts the APIs by outcome.
     pub(crate) fn counts(&self) -> ApiCounts {
-        let outcomes = self.outcomes.lock();
-        let count =
-            |is: fn(&ApiOutcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
+        let states = self.states.lock();
+        let awaited = |state: &&ApiState| matches!(state.outcome, ApiOutcome::Awaited);
         ApiCounts {
-            all: outcomes.len(),
-            served: count(|outcome| outcome.served().is_some()),
-            awaited: count(|outcome| matches!(outcome, ApiOutcome::Awaited)),
+            all: states.len(),
+            served: states.iter().filter_map(ApiState::served).count(),
+            awaited: states.iter().filter(awaited).count(),
         }
     }
 
     /// Those that are served now.
     pub(crate) fn served(&self) -> Vec<Arc<Api>> {
-        let outcomes = self.outcomes.lock();
-        let served = outcomes.iter().filter_map(ApiOutcome::served);
-        served.cloned().collect()
+        let states = self.states.lock();
+        let served = states.iter().filter_map(ApiState::served);
+        served.map(|served| Arc::clone(&served.api)).collect()
     }
 
     /// Returns the state of each API, for the operator.
     pub(crate) fn states(&self) -> Vec<ServedState> {
-        let outcomes = self.outcomes.lock();
-        let state =
-            |((slot, outcome), failed): ((&ApiSlot, &ApiOutcome), &AtomicBool)| ServedState {
-                name: slot.name.clone(),
-                status: match outcome {
-                    ApiOutcome::Awaited => "loading",
-                    ApiOutcome::Served(_) => "served",
-                    ApiOutcome::Failed(_) => "failed",
-                },
-                tools: outcome.served().map_or(0, |api| api.tools().len()),
-                has_failed_reload: failed.load(Ordering::Relaxed),
-            };
-        self.slots
-            .iter()
-            .zip(outcomes.iter())
-            .zip(&self.failed_reloads)
-            .map(state)
-            .collect()
+        let states = self.states.lock();
+        let state = |(slot, state): (&Arc<ApiSlot>, &ApiState)| ServedState {
+            name: slot.name.clone(),
+            status: match state.outcome {
+                ApiOutcome::Awaited => "loading",
+                ApiOutcome::Served(_) => "served",
+                ApiOutcome::Failed(_) => "failed",
+            },
+            tools: state.served().map_or(0, |api| api.tools().len()),
+            has_failed_reload: state.has_failed_reload,
+        };
+        self.slots.iter().zip(states.iter()).map(state).collect()
     }
 
     /// Notes whether the changed document of an API could be served.
     pub(crate) fn note_reload(&self, index: usize, is_served: bool) {
-        if let Some(failed) = self.failed_reloads.get(index) {
-            failed.store(!is_served, Ordering::Relaxed);
+        if let Some(state) = self.states.lock().get_mut(index) {
+            state.has_failed_reload = !is_served;
         }
     }
 
     /// Returns true if no API has a name, because there is only one.
     pub(crate) fn is_single(&self) -> bool {
-        matches!(self.slots.as_slice(), [ApiSlot { name: None, .. }])
+        is_single(&self.slots)
     }
 
     /// Serves an API from now on.
@@ -166,28 +169,28 @@ impl ServedApis {
     /// # Errors
     /// A sentence for each of its tool names that another API has; then everything stays as it was.
     pub(crate) fn serve(&self, index: usize, api: Arc<Api>) -> Result<(), Vec<String>> {
-        let mut outcomes = self.outcomes.lock();
-        let others = others_than(index, &outcomes).flatten();
-        let clashes = clashes_with(&api, others.map(Arc::as_ref));
+        let mut states = self.states.lock();
+        let others = others_than(index, &states).flatten();
+        let clashes = clashes_with(&api, others.map(|other| &*other.api));
         if !clashes.is_empty() {
             return Err(clashes);
         }
         let Some(slot) = self.slots.get(index) else {
             return Ok(());
         };
-        let served = CatalogApi::new(api, &slot.scopes, &slot.shares);
-        let idle = self.newly_idle_patterns(index, &served.api, &outcomes);
+        let served = Arc::new(CatalogApi::new(api, Arc::clone(slot)));
+        let idle = self.newly_idle_patterns(index, &served, &states);
         if !idle.is_empty() {
             return Err(idle);
         }
-        self.settle(index, ApiOutcome::Served(served), &mut outcomes);
+        self.settle(index, ApiOutcome::Served(served), &mut states);
         Ok(())
     }
 
     /// Notes that an API cannot be served: `why` is a sentence for a model.
     pub(crate) fn fail(&self, index: usize, why: &str) {
         let outcome = ApiOutcome::Failed(why.to_owned());
-        self.settle(index, outcome, &mut self.outcomes.lock());
+        self.settle(index, outcome, &mut self.states.lock());
     }
 
     /// Notes that no API will ever be served, because the server ends.
@@ -199,8 +202,7 @@ impl ServedApis {
 
     /// Returns true if the endpoint with all APIs is served in search mode.
     pub(crate) fn searches(&self) -> bool {
-        let whole = self.endpoints.iter().next();
-        whole.is_some_and(|whole| whole.searches.get() == Some(&true))
+        self.whole.searches.get() == Some(&true)
     }
 
     /// Returns the meta-tools: those of search mode, which replace all tools of an endpoint, and
@@ -209,16 +211,14 @@ impl ServedApis {
     fn meta_tools(
         &self,
         endpoint: &McpEndpoint,
-        slots: &[&ApiSlot],
-        apis: &[CatalogApi],
+        all: &VisibleApis,
         is_decided: bool,
+        missing_apis: Option<String>,
     ) -> Option<MetaTools> {
-        let all = visible(apis, &endpoint.view, &ALL_RIGHTS);
-        let options: Vec<&ListOptions> = slots.iter().map(|slot| &slot.list).collect();
-        let now = decide(&options, &all);
+        let now = decide(all);
         let is_first = endpoint.searches.get().is_none();
         let searches = endpoint.searches.get().copied().unwrap_or(now);
-        if is_decided && !apis.is_empty() {
+        if is_decided && !all.apis.is_empty() {
             endpoint.searches.get_or_init(|| now);
         }
         if searches != now && !endpoint.view.reads_only {
@@ -229,10 +229,11 @@ impl ServedApis {
             );
         }
         // Of several APIs, each has its own prefix.
-        let single = options.first().filter(|_| self.is_single());
-        let prefix = single.map_or("", |options| options.prefix.as_str());
-        let meta_tools = MetaTools::new(&all, prefix, &options, searches);
-        let most = options.iter().filter_map(|options| options.max_tools).min();
+        let single = self.slots.first().filter(|_| self.is_single());
+        let prefix = single.map_or("", |slot| slot.prefix.as_str());
+        let meta_tools = MetaTools::new(all, prefix, searches, missing_apis);
+        let limits = all.apis.iter();
+        let most = limits.filter_map(|api| api.api.slot.list.max_tools).min();
         let count = meta_tools.count();
         if let Some(most) = most.filter(|most| count > *most)
             && searches
@@ -253,17 +254,16 @@ impl ServedApis {
     fn newly_idle_patterns(
         &self,
         index: usize,
-        api: &Arc<Api>,
-        outcomes: &[ApiOutcome],
+        api: &Arc<CatalogApi>,
+        states: &[ApiState],
     ) -> Vec<String> {
-        let others = || others_than(index, outcomes);
-        let before = match outcomes.get(index) {
+        let others = || others_than(index, states);
+        let before = match states.get(index).map(|state| &state.outcome) {
             Some(ApiOutcome::Served(before)) => Some(before),
             Some(ApiOutcome::Failed(_)) if others().all(|other| other.is_some()) => None,
             _ => return Vec::new(),
         };
-        let was_matched =
-            |pattern: &Pattern| before.is_none_or(|before| before.api.has_match(pattern));
+        let was_matched = |pattern: &Pattern| before.is_none_or(|before| before.has_match(pattern));
         let is_matched = |pattern: &Pattern| {
             let mut now = others().flatten().chain([api]);
             now.any(|api| api.has_match(pattern))
@@ -282,36 +282,32 @@ impl ServedApis {
             .collect()
     }
 
-    fn settle(&self, index: usize, outcome: ApiOutcome, outcomes: &mut [ApiOutcome]) {
-        if let Some(known) = outcomes.get_mut(index) {
-            *known = outcome;
+    fn settle(&self, index: usize, outcome: ApiOutcome, states: &mut [ApiState]) {
+        if let Some(state) = states.get_mut(index) {
+            state.outcome = outcome;
         }
         let concerned = self
             .endpoints
             .iter()
             .filter(|endpoint| endpoint.api.is_none_or(|api| api == index));
-        concerned.for_each(|endpoint| self.publish(endpoint, outcomes));
+        concerned.for_each(|endpoint| self.publish(endpoint, states));
     }
 
     /// Gives an endpoint the catalog of what is there now.
-    fn publish(&self, endpoint: &McpEndpoint, outcomes: &[ApiOutcome]) {
-        let (mut apis, mut slots, mut awaited, mut failed) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    fn publish(&self, endpoint: &McpEndpoint, states: &[ApiState]) {
+        let (mut apis, mut awaited, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         let mut failure = None;
-        for (index, (slot, outcome)) in self.slots.iter().zip(outcomes).enumerate() {
+        for (index, (slot, state)) in self.slots.iter().zip(states).enumerate() {
             if endpoint.api.is_some_and(|api| api != index) {
                 continue;
             }
-            match outcome {
-                ApiOutcome::Awaited => awaited.push(slot),
+            match &state.outcome {
+                ApiOutcome::Awaited => awaited.push(&**slot),
                 ApiOutcome::Failed(why) => {
-                    failed.push(slot);
+                    failed.push(&**slot);
                     failure.get_or_insert(why);
                 }
-                ApiOutcome::Served(of) => {
-                    slots.push(slot);
-                    apis.push(of.clone());
-                }
+                ApiOutcome::Served(api) => apis.push(Arc::clone(api)),
             }
         }
         match failure {
@@ -327,35 +323,39 @@ impl ServedApis {
                     failed: &failed,
                 };
                 let mut config = introduction.write();
-                let meta_tools = self.meta_tools(endpoint, &slots, &apis, awaited.is_empty());
-                let meta_tools = meta_tools.map(|meta_tools| {
-                    meta_tools.lacking_apis(missing_apis(&[awaited.as_slice(), &failed].concat()))
-                });
+                let seen = VisibleApis::new(&apis, &endpoint.view, None);
+                let missing = missing_apis(&[awaited.as_slice(), &failed].concat());
+                let meta_tools = self.meta_tools(endpoint, &seen, awaited.is_empty(), missing);
                 let awaited = awaited.iter().map(|slot| slot.prefix.clone()).collect();
-                if let Some(meta_tools) = meta_tools
-                    .as_ref()
-                    .filter(|meta_tools| meta_tools.searches())
-                {
-                    let seen = visible(&apis, &endpoint.view, &ALL_RIGHTS);
+                if let Some(meta_tools) = meta_tools.as_ref().filter(|tools| tools.searches) {
                     let steps = meta_tools.instructions(&seen);
                     config = config.with_instructions(with_own_words(&steps, about));
                 }
-                let catalog = Catalog::new(apis, endpoint.view.clone(), awaited, config);
-                endpoint.state.ready(catalog.with_meta_tools(meta_tools));
+                let view = endpoint.view.clone();
+                let catalog = Catalog::new(apis, view, awaited, config, meta_tools);
+                endpoint.state.ready(catalog);
             }
         }
     }
 }
 
+/// Returns true if there is one API, which has no name.
+fn is_single(slots: &[Arc<ApiSlot>]) -> bool {
+    matches!(slots, [only] if only.name.is_none())
+}
+
 /// The APIs besides the one at that place; `None` for each that is not served.
-fn others_than(index: usize, outcomes: &[ApiOutcome]) -> impl Iterator<Item = Option<&Arc<Api>>> {
-    let others = outcomes.iter().enumerate();
+fn others_than(
+    index: usize,
+    states: &[ApiState],
+) -> impl Iterator<Item = Option<&Arc<CatalogApi>>> {
+    let others = states.iter().enumerate();
     let others = others.filter(move |(other, _)| *other != index);
-    others.map(|(_, outcome)| outcome.served())
+    others.map(|(_, state)| state.served())
 }
 
 /// Returns what the operator says of an API, or of all.
-fn about_of<'a>(slots: &'a [ApiSlot], all: &'a About, api: Option<usize>) -> &'a About {
+fn about_of<'a>(slots: &'a [Arc<ApiSlot>], all: &'a About, api: Option<usize>) -> &'a About {
     api.and_then(|api| slots.get(api))
         .map_or(all, |slot| &slot.about)
 }
@@ -373,62 +373,38 @@ pub(crate) struct McpEndpoint {
     pub(crate) searches: OnceLock<bool>,
 }
 
-/// All endpoints of a server.
-pub(crate) struct Endpoints {
-    all: Vec<Arc<McpEndpoint>>,
-    by_path: HashMap<Arc<str>, usize>,
-}
-
-impl Endpoints {
-    /// Those for APIs of these names; `state` makes the state of each, by the index of its API.
-    pub(crate) fn new(
-        names: &[Option<ApiName>],
-        state: impl Fn(Option<usize>) -> EndpointState,
-    ) -> Self {
-        let is_single = matches!(names, [None]);
-        let mut all = Vec::new();
-        let mut add = |path: String, api: Option<usize>, names_apis: bool| {
-            for (path, reads_only) in [(path.clone(), false), (format!("{path}/readonly"), true)] {
-                let view = View {
-                    path: path.into(),
-                    names_apis,
-                    reads_only,
-                };
-                let state = Arc::new(state(api));
-                let searches = OnceLock::new();
-                all.push(Arc::new(McpEndpoint {
-                    view,
-                    api,
-                    state,
-                    searches,
-                }));
-            }
+/// The endpoints for APIs with these slots, the one with all APIs first; `state` makes the state of
+/// each, by the index of its API.
+fn endpoints_of(
+    slots: &[Arc<ApiSlot>],
+    state: impl Fn(Option<usize>) -> EndpointState,
+) -> (Arc<McpEndpoint>, Vec<Arc<McpEndpoint>>) {
+    let is_single = is_single(slots);
+    let endpoint = |path: String, reads_only: bool, api: Option<usize>, names_apis: bool| {
+        let view = View {
+            path: path.into(),
+            names_apis,
+            reads_only,
         };
-        add(MCP_PATH.into(), is_single.then_some(0), !is_single);
-        for (index, name) in names.iter().enumerate() {
-            if let Some(name) = name {
-                add(format!("{MCP_PATH}/{name}"), Some(index), false);
-            }
-        }
-        let paths = all.iter().enumerate();
-        let by_path = paths
-            .map(|(index, endpoint)| (Arc::clone(&endpoint.view.path), index))
-            .collect();
-        Self { all, by_path }
-    }
-
-    /// The endpoint at a path, compared byte for byte: a proxy in front may guard by path, and must
-    /// not be got round by another spelling.
-    pub(crate) fn at(&self, path: &str) -> Option<&Arc<McpEndpoint>> {
-        self.by_path
-            .get(path)
-            .and_then(|index| self.all.get(*index))
-    }
-
-    /// All, the one with all APIs first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<McpEndpoint>> {
-        self.all.iter()
-    }
+        Arc::new(McpEndpoint {
+            view,
+            api,
+            state: Arc::new(state(api)),
+            searches: OnceLock::new(),
+        })
+    };
+    let pair = |path: String, api, names_apis| {
+        let reading = endpoint(format!("{path}/readonly"), true, api, names_apis);
+        [endpoint(path, false, api, names_apis), reading]
+    };
+    let all = pair(MCP_PATH.into(), is_single.then_some(0), !is_single);
+    let whole = Arc::clone(&all[0]);
+    let named = slots.iter().enumerate().filter_map(|(index, slot)| {
+        let path = format!("{MCP_PATH}/{}", slot.name.as_ref()?);
+        Some(pair(path, Some(index), false))
+    });
+    let endpoints = std::iter::once(all).chain(named).flatten();
+    (whole, endpoints.collect())
 }
 
 #[cfg(test)]
@@ -437,8 +413,15 @@ mod tests {
 
     #[test]
     fn paths_match_byte_for_byte() {
-        let names = ["pets", "bills"].map(|name| ApiName::parse(name).ok());
-        let endpoints = Endpoints::new(&names, |_| EndpointState::pending(None));
+        let slot = |name: &str| ApiSlot {
+            name: ApiName::parse(name).ok(),
+            ..ApiSlot::default()
+        };
+        let served = ServedApis::new(["pets", "bills"].map(slot).into(), About::default(), None);
+        let is_path = |path: &str| {
+            let mut endpoints = served.endpoints.iter();
+            endpoints.any(|endpoint| *endpoint.view.path == *path)
+        };
         for path in [
             "/mcp",
             "/mcp/readonly",
@@ -447,12 +430,7 @@ mod tests {
             "/mcp/bills",
             "/mcp/bills/readonly",
         ] {
-            assert_eq!(
-                endpoints
-                    .at(path)
-                    .map(|endpoint| endpoint.view.path.as_ref()),
-                Some(path)
-            );
+            assert!(is_path(path), "{path}");
         }
         for path in [
             "/mcp/",
@@ -467,13 +445,9 @@ mod tests {
             "mcp",
             "",
         ] {
-            assert!(endpoints.at(path).is_none(), "{path}");
+            assert!(!is_path(path), "{path}");
         }
-        assert_eq!(
-            Endpoints::new(&[None], |_| EndpointState::pending(None))
-                .iter()
-                .count(),
-            2
-        );
+        let single = ServedApis::new(vec![ApiSlot::default()], About::default(), None);
+        assert_eq!(single.endpoints.len(), 2);
     }
 }

@@ -25,9 +25,9 @@ use crate::text::{clean, one_line, truncate};
 const MAX_SHOWN_NAME_BYTES: usize = 100;
 
 /// A call of an operation through a meta-tool.
-pub(crate) struct InnerCall<'c> {
+pub(crate) struct InnerCall {
     /// Its API as the caller sees it.
-    pub(crate) api: VisibleApi<'c>,
+    pub(crate) api: VisibleApi,
     pub(crate) tool: ToolIndex,
     pub(crate) arguments: JsonObject,
     /// Remarks about values that were read differently from how they were written, in sentences for
@@ -38,14 +38,14 @@ pub(crate) struct InnerCall<'c> {
 }
 
 /// A refused call through a meta-tool.
-pub(crate) struct RefusedCall<'c> {
+pub(crate) struct RefusedCall {
     /// The answer.
     pub(crate) result: Box<ToolResult>,
     /// The operation that was meant, with its API, if one is served under the name.
-    pub(crate) operation: Option<(VisibleApi<'c>, ToolIndex)>,
+    pub(crate) operation: Option<(VisibleApi, ToolIndex)>,
 }
 
-impl From<Box<ToolResult>> for Box<RefusedCall<'_>> {
+impl From<Box<ToolResult>> for Box<RefusedCall> {
     fn from(result: Box<ToolResult>) -> Self {
         Box::new(RefusedCall {
             result,
@@ -59,18 +59,20 @@ impl From<Box<ToolResult>> for Box<RefusedCall<'_>> {
 /// # Errors
 /// The result of a call that is not made: an unknown operation, one of another class, or malformed
 /// arguments.
-pub(crate) fn read_inner_call<'c>(
+pub(crate) fn read_inner_call(
     meta_tools: &MetaTools,
     kind: MetaToolKind,
     arguments: Option<JsonObject>,
-    seen: &VisibleApis<'c>,
-) -> Result<InnerCall<'c>, Box<RefusedCall<'c>>> {
+    seen: &VisibleApis,
+) -> Result<InnerCall, Box<RefusedCall>> {
     let checked = meta_tools.check(kind, arguments)?;
     let (mut arguments, mut remarks) = (checked.arguments, Vec::from_iter(checked.repairs));
     let name = arguments.remove("operation");
     let name = name.as_ref().and_then(Value::as_str).unwrap_or_default();
     let (api, tool) = find_operation(meta_tools, name, seen, &mut remarks)?;
-    match read_named_call(meta_tools, kind, (&api, tool), &mut arguments, &mut remarks) {
+    let read = read_named_call(meta_tools, kind, (api, tool), &mut arguments, &mut remarks);
+    let api = api.clone();
+    match read {
         Ok(arguments) => Ok(InnerCall {
             api,
             tool,
@@ -89,7 +91,7 @@ pub(crate) fn read_inner_call<'c>(
 fn read_named_call(
     meta_tools: &MetaTools,
     kind: MetaToolKind,
-    (of, tool): (&VisibleApi<'_>, ToolIndex),
+    (of, tool): (&VisibleApi, ToolIndex),
     arguments: &mut JsonObject,
     remarks: &mut Vec<String>,
 ) -> Result<JsonObject, Box<ToolResult>> {
@@ -142,12 +144,12 @@ fn read_named_call(
 
 /// Returns the operation of exactly that name, with its API; or the only one of that operationId,
 /// or of that method and path, with a remark.
-pub(super) fn find_operation<'c>(
+pub(super) fn find_operation<'s>(
     meta_tools: &MetaTools,
     name: &str,
-    seen: &VisibleApis<'c>,
+    seen: &'s VisibleApis,
     remarks: &mut Vec<String>,
-) -> Result<(VisibleApi<'c>, ToolIndex), Box<ToolResult>> {
+) -> Result<(&'s VisibleApi, ToolIndex), Box<ToolResult>> {
     if meta_tools
         .kind_of(name)
         .is_some_and(|kind| meta_tools.exists(kind, seen))
@@ -160,7 +162,7 @@ pub(super) fn find_operation<'c>(
     if let Some(found) = seen.find(name) {
         return Ok(found);
     }
-    if let Some(missing) = meta_tools.missing_apis() {
+    if let Some(missing) = &meta_tools.missing_apis {
         let why = "Until it is there, an operation is found by its name alone.";
         return Err(refuse(format!(
             "{} {missing} {why}",
@@ -174,12 +176,8 @@ pub(super) fn find_operation<'c>(
             let operation = &api.api.tool(*index).operation;
             api.has(*index) && (operation.id.as_deref() == Some(name) || operation.label() == name)
         };
-        meant.extend(
-            api.api
-                .indexes()
-                .filter(is_meant)
-                .map(|index| (*api, index)),
-        );
+        let found = api.api.indexes().filter(is_meant);
+        meant.extend(found.map(|index| (api, index)));
     }
     if let [(api, only)] = meant.as_slice()
         && api.shows(*only)
@@ -189,18 +187,14 @@ pub(super) fn find_operation<'c>(
             shown(name),
             api.name_of(*only)
         ));
-        return Ok((*api, *only));
+        return Ok((api, *only));
     }
     Err(refuse(unknown_operation(meta_tools, name, seen)))
 }
 
 /// Describes a name that is not served, for any reason. Only operations that the caller may list
 /// are suggested.
-pub(super) fn unknown_operation(
-    meta_tools: &MetaTools,
-    name: &str,
-    seen: &VisibleApis<'_>,
-) -> String {
+pub(super) fn unknown_operation(meta_tools: &MetaTools, name: &str, seen: &VisibleApis) -> String {
     let hint = match seen.suggestion(name) {
         Some(Suggestion::Nearest(near)) => format!(". Did you mean {near}?"),
         Some(Suggestion::LeftOut) => ": settings of this server leave it out.".to_owned(),
@@ -226,13 +220,13 @@ pub(super) fn refuse(text: String) -> Box<ToolResult> {
 /// # Errors
 /// The result of a call that is not made: the handle is not valid, or its operation is not served
 /// any more.
-pub(crate) fn read_handle<'c>(
+pub(crate) fn read_handle(
     meta_tools: &MetaTools,
     arguments: Option<JsonObject>,
-    seen: &VisibleApis<'c>,
+    seen: &VisibleApis,
     endpoint: &str,
     caller: &Caller,
-) -> Result<InnerCall<'c>, Box<RefusedCall<'c>>> {
+) -> Result<InnerCall, Box<RefusedCall>> {
     let arguments = meta_tools.check(MetaToolKind::Wait, arguments)?.arguments;
     let handle = arguments
         .get("handle")
@@ -263,7 +257,7 @@ pub(crate) fn read_handle<'c>(
             .into());
         };
         return Ok(InnerCall {
-            api: *api,
+            api: api.clone(),
             tool,
             arguments,
             remarks: Vec::new(),
@@ -304,7 +298,7 @@ enum Detail {
 /// Describes the arguments of operations, and names the meta-tool that calls each.
 pub(crate) fn describe_operations(
     meta_tools: &MetaTools,
-    seen: &VisibleApis<'_>,
+    seen: &VisibleApis,
     arguments: JsonObject,
 ) -> ToolResult {
     let request: DescribeRequest = match read_request(arguments) {
@@ -326,11 +320,7 @@ pub(crate) fn describe_operations(
             unknown.push(unknown_operation(meta_tools, name, seen));
             continue;
         };
-        let mut block = if request.detail == Detail::Schema {
-            exact(meta_tools, &api, index)
-        } else {
-            compact(meta_tools, &api, index)
-        };
+        let mut block = describe(meta_tools, api, index, &request.detail);
         for remark in remarks {
             block = format!("{remark}\n{block}");
         }
@@ -354,56 +344,37 @@ pub(crate) fn describe_operations(
     ToolResult::of_text(blocks.join("\n\n"), OutputContract::None.text_form())
 }
 
-/// Writes name, request, meta-tool and class of an operation, in one line.
-fn heading(meta_tools: &MetaTools, api: &VisibleApi<'_>, index: ToolIndex) -> String {
+/// Describes an operation: name, request, class and meta-tool in one line, what its document says,
+/// and its arguments.
+fn describe(meta_tools: &MetaTools, api: &VisibleApi, index: ToolIndex, detail: &Detail) -> String {
     let offered = api.api.tool(index);
     let effect = offered.hints.effect();
+    let tool: Value = serde_json::from_str(&api.api.tool_json(index)).unwrap_or_default();
+    let description = tool.get("description").and_then(Value::as_str);
+    let mut description = description.map(clean).unwrap_or_default();
+    let input = tool.get("inputSchema");
+    let arguments = match detail {
+        Detail::Signature => {
+            description = truncate(&one_line(&description), MAX_SHORT_DESCRIPTION_BYTES);
+            let signature = input.map(write_signature).unwrap_or_default();
+            format!("arguments: {signature}")
+        }
+        Detail::Schema => {
+            let mut schemas = json!({ "inputSchema": input });
+            if let (Some(output), Some(members)) =
+                (tool.get("outputSchema"), schemas.as_object_mut())
+            {
+                members.insert("outputSchema".into(), output.clone());
+            }
+            schemas.to_string()
+        }
+    };
     format!(
-        "{} · {} {} · {} · called through {}",
+        "{} · {} {} · {} · called through {}\nThe API says: {description}\n{arguments}",
         api.name_of(index),
         offered.operation.method,
         as_path(&offered.operation.path),
         effect.word(),
         meta_tools.name_of(MetaToolKind::of_effect(effect))
-    )
-}
-
-/// The operation as a tool.
-fn listed_tool(api: &VisibleApi<'_>, index: ToolIndex) -> Value {
-    serde_json::from_str(&api.api.tool_json(index)).unwrap_or_default()
-}
-
-fn compact(meta_tools: &MetaTools, api: &VisibleApi<'_>, index: ToolIndex) -> String {
-    let tool = listed_tool(api, index);
-    let description = tool
-        .get("description")
-        .and_then(Value::as_str)
-        .map(clean)
-        .unwrap_or_default();
-    let description = truncate(&one_line(&description), MAX_SHORT_DESCRIPTION_BYTES);
-    let signature = tool
-        .get("inputSchema")
-        .map(write_signature)
-        .unwrap_or_default();
-    format!(
-        "{}\nThe API says: {description}\narguments: {signature}",
-        heading(meta_tools, api, index)
-    )
-}
-
-fn exact(meta_tools: &MetaTools, api: &VisibleApi<'_>, index: ToolIndex) -> String {
-    let tool = listed_tool(api, index);
-    let mut described = json!({ "inputSchema": tool.get("inputSchema") });
-    if let (Some(output), Some(members)) = (tool.get("outputSchema"), described.as_object_mut()) {
-        members.insert("outputSchema".into(), output.clone());
-    }
-    let description = tool
-        .get("description")
-        .and_then(Value::as_str)
-        .map(clean)
-        .unwrap_or_default();
-    format!(
-        "{}\nThe API says: {description}\n{described}",
-        heading(meta_tools, api, index)
     )
 }

@@ -25,7 +25,7 @@ const MAX_NOUNS: usize = 60;
 const MAX_TITLE_BYTES: usize = 60;
 
 /// The classes that have operations, the most harmless first.
-fn effects_of(seen: &VisibleApis<'_>) -> Vec<Effect> {
+fn effects_of(seen: &VisibleApis) -> Vec<Effect> {
     let has = |effect: &Effect| {
         seen.operations()
             .any(|(_, _, offered)| offered.hints.effect() == *effect)
@@ -60,7 +60,7 @@ pub(crate) fn why_meta_tool_is_missing(kind: MetaToolKind) -> &'static str {
 /// The meta-tools that are listed: in search mode search, describe, and a call for each class that
 /// has operations; and one that waits, if an operation may need it.
 pub(super) fn listed_kinds(
-    seen: &VisibleApis<'_>,
+    seen: &VisibleApis,
     searches: bool,
 ) -> impl Iterator<Item = MetaToolKind> {
     let operations = || seen.operations().map(|(_, _, offered)| offered);
@@ -70,7 +70,7 @@ pub(super) fn listed_kinds(
 }
 
 /// Writes a meta-tool as JSON.
-pub(super) fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis<'_>, prefix: &str) -> String {
+pub(super) fn write_meta_tool(kind: MetaToolKind, seen: &VisibleApis, prefix: &str) -> String {
     static TEXTS: LazyLock<JsonObject> =
         LazyLock::new(|| serde_json::from_str(include_str!("meta_tools.json")).unwrap_or_default());
     let name = |kind: MetaToolKind| format!("{prefix}{}", kind.name());
@@ -123,16 +123,16 @@ fn three_steps(prefix: &str, effects: &[Effect]) -> String {
 }
 
 /// The title of the only API, or the names of several with theirs.
-fn title_of(seen: &VisibleApis<'_>) -> String {
+fn title_of(seen: &VisibleApis) -> String {
     let title = |api: &crate::api::Api, most| truncate(&as_words(api.title()), most);
     match seen.apis.as_slice() {
-        [only] if !seen.names_apis => title(only.api, 100),
+        [only] if !seen.names_apis => title(&only.api, 100),
         apis => {
             let named = apis.iter().filter_map(|api| {
                 Some(format!(
                     "{} ({})",
                     api.label()?,
-                    title(api.api, MAX_TITLE_BYTES)
+                    title(&api.api, MAX_TITLE_BYTES)
                 ))
             });
             let listed = fitting("", named);
@@ -147,14 +147,10 @@ fn title_of(seen: &VisibleApis<'_>) -> String {
 
 /// Writes the instructions of the server in search mode: the steps and missing APIs first, because
 /// some clients cut the rest.
-pub(crate) fn about_meta_tools(
-    seen: &VisibleApis<'_>,
-    prefix: &str,
-    missing: Option<&str>,
-) -> String {
+pub(crate) fn about_meta_tools(seen: &VisibleApis, prefix: &str, missing: Option<&str>) -> String {
     // Of a list that depends on the caller, neither counts nor effects: they are the same text for
     // every caller.
-    let (count, effects, vocabulary) = if seen.apis.iter().all(|api| api.of.access.is_none()) {
+    let (count, effects, vocabulary) = if seen.apis.iter().all(|api| api.api.access.is_none()) {
         (
             counted(seen.operations().count(), "operation"),
             effects_of(seen),
@@ -175,7 +171,7 @@ pub(crate) fn about_meta_tools(
 }
 
 /// Returns the tags with counts, or the most frequent nouns of the paths if there are no tags.
-pub(crate) fn vocabulary(seen: &VisibleApis<'_>) -> String {
+pub(crate) fn vocabulary(seen: &VisibleApis) -> String {
     let tags = tag_counts(seen);
     if tags.len() > 1 {
         let listed = tags
@@ -212,7 +208,7 @@ fn fitting(head: &str, words: impl Iterator<Item = String>) -> String {
 
 /// Returns the number of tools of each tag, the most frequent first, equals in the order of the
 /// document.
-pub(crate) fn tag_counts<'c>(seen: &VisibleApis<'c>) -> Vec<(&'c str, usize)> {
+pub(crate) fn tag_counts(seen: &VisibleApis) -> Vec<(&str, usize)> {
     let tags = seen
         .operations()
         .flat_map(|(_, _, offered)| offered.operation.tags.iter().map(String::as_str));
@@ -220,7 +216,7 @@ pub(crate) fn tag_counts<'c>(seen: &VisibleApis<'c>) -> Vec<(&'c str, usize)> {
 }
 
 /// The segments of paths that most operations have.
-fn frequent_nouns<'c>(seen: &VisibleApis<'c>) -> Vec<&'c str> {
+fn frequent_nouns(seen: &VisibleApis) -> Vec<&str> {
     let segments = seen
         .operations()
         .flat_map(|(_, _, offered)| offered.operation.path.split('/'));

@@ -1,35 +1,35 @@
-//! The meta-tools of an endpoint, and their names; and `--tools`: the choice between a list of all
-//! operations and a few meta-tools for them.
+//! The meta-tools of an endpoint, and their names; and the choice between a list of all operations
+//! and a few meta-tools for them.
 
 use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::listing::{about_meta_tools, is_there, listed_kinds, write_meta_tool};
+use crate::annotate::names;
 use crate::annotate::names::MetaToolKind;
-use crate::annotate::options::MAX_LIST_BYTES;
-use crate::annotate::{Pattern, names};
-use crate::api::ToolIndex;
+use crate::api::{BoundTool, ToolIndex};
 use crate::json::JsonObject;
+use crate::mcp::api_slot::{ListMode, ListOptions};
 use crate::mcp::visible::{Listed, VisibleApi, VisibleApis};
 use crate::proxy::{ArgumentChecks, CheckedArguments, EmptyArgument};
 use crate::results::tool_result::ToolResult;
-use crate::text::{MAX_DESCRIPTION_BYTES, TYPICAL_BYTES_PER_TOKEN, one_line, truncate};
+use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 
 /// Meta-tools of an endpoint.
 pub(crate) struct MetaTools {
     prefix: String,
-    calling_names: Arc<[String; 3]>,
+    /// The names of the meta-tools that call operations that read, write and are destructive.
+    pub(in crate::mcp) calling_names: Arc<[String; 3]>,
     tools: Vec<MetaTool>,
     /// True in search mode, in which they take the place of all other tools.
-    searches: bool,
+    pub(in crate::mcp) searches: bool,
     /// The operations that are listed beside the meta-tools, each with the index of its API.
     pub(crate) pinned: Vec<(usize, ToolIndex)>,
     /// A sentence that names the APIs of the endpoint that are missing, one of which may have what
-    /// a caller means.
-    missing_apis: Option<String>,
+    /// a caller means. While there is one, only its own name says which operation is meant.
+    pub(super) missing_apis: Option<String>,
 }
 
 /// A meta-tool, as clients get it that may list all operations.
@@ -42,23 +42,18 @@ struct MetaTool {
 }
 
 impl MetaTools {
-    /// Makes the meta-tools of an endpoint by the options of each API. In search mode, their pins
-    /// are listed as well.
+    /// Makes the meta-tools of an endpoint, for a client that may list all operations. In search
+    /// mode, the pins of each API are listed as well.
     pub(crate) fn new(
-        all: &VisibleApis<'_>,
+        all: &VisibleApis,
         prefix: &str,
-        options: &[&ListOptions],
         searches: bool,
+        missing_apis: Option<String>,
     ) -> Self {
-        let pinned_of = |(place, api): (usize, &VisibleApi<'_>)| {
-            let pins = options
-                .get(place)
-                .filter(|_| searches)
-                .map(|options| options.pins.as_slice());
-            let (pins, own) = (pins.unwrap_or_default(), api.api.prefix());
-            let pinned = api
-                .operations()
-                .filter(move |(_, offered)| offered.is_pinned(pins, own));
+        let pinned_of = |(place, api): (usize, &VisibleApi)| {
+            let (pins, own) = (&api.api.slot.list.pins, api.api.prefix());
+            let is_pinned = |offered: &BoundTool| searches && offered.is_pinned(pins, own);
+            let pinned = api.operations().filter(|(_, offered)| is_pinned(offered));
             pinned.map(|(index, _)| (place, index)).collect::<Vec<_>>()
         };
         let calling = [
@@ -78,36 +73,17 @@ impl MetaTools {
                 })
                 .collect(),
             pinned: all.apis.iter().enumerate().flat_map(pinned_of).collect(),
-            missing_apis: None,
-        }
-    }
-
-    /// The same, while some of the endpoint's APIs are missing, which the sentence names.
-    pub(crate) fn lacking_apis(self, missing_apis: Option<String>) -> Self {
-        Self {
             missing_apis,
-            ..self
         }
-    }
-
-    /// A sentence that names the APIs of the endpoint that are missing. While there is one, only
-    /// its own name says which operation is meant.
-    pub(crate) fn missing_apis(&self) -> Option<&str> {
-        self.missing_apis.as_deref()
-    }
-
-    /// Returns true in search mode, in which they take the place of all other tools.
-    pub(crate) fn searches(&self) -> bool {
-        self.searches
     }
 
     /// Returns true if a meta-tool exists for the caller: one of its operations does.
-    pub(crate) fn exists(&self, kind: MetaToolKind, seen: &VisibleApis<'_>) -> bool {
+    pub(crate) fn exists(&self, kind: MetaToolKind, seen: &VisibleApis) -> bool {
         !seen.is_restricted() || is_there(kind, self.searches, seen.existing())
     }
 
     /// Returns the meta-tools and the pinned operations that a caller may list.
-    pub(crate) fn listed<'c>(&'c self, seen: &VisibleApis<'c>) -> Vec<Listed<'c>> {
+    pub(crate) fn listed<'c>(&'c self, seen: &'c VisibleApis) -> Vec<Listed<'c>> {
         let listed = |kind, text| Listed::Meta(self.name_of(kind), text);
         let mut all: Vec<_> = if seen.is_restricted() {
             let write = |kind| listed(kind, write_meta_tool(kind, seen, &self.prefix).into());
@@ -118,7 +94,8 @@ impl MetaTools {
         };
         all.extend(self.pinned.iter().filter_map(|(place, index)| {
             let api = seen.apis.get(*place)?;
-            api.shows(*index).then_some(Listed::Operation(*api, *index))
+            let offered = api.api.tool(*index);
+            api.shows(*index).then_some(Listed::Operation(offered))
         }));
         all
     }
@@ -153,11 +130,10 @@ impl MetaTools {
     }
 
     /// Writes the instructions for clients: the three steps, the APIs, the tags.
-    pub(crate) fn instructions(&self, all: &VisibleApis<'_>) -> String {
-        truncate(
-            &about_meta_tools(all, &self.prefix, self.missing_apis()),
-            MAX_DESCRIPTION_BYTES,
-        )
+    pub(crate) fn instructions(&self, all: &VisibleApis) -> String {
+        let missing = self.missing_apis.as_deref();
+        let instructions = about_meta_tools(all, &self.prefix, missing);
+        truncate(&instructions, MAX_DESCRIPTION_BYTES)
     }
 
     /// Returns the number of listed tools for a client that may list all operations.
@@ -181,11 +157,6 @@ impl MetaTools {
             .iter()
             .any(|tool| tool.kind == MetaToolKind::Wait);
         has_it.then(|| self.name_of(MetaToolKind::Wait))
-    }
-
-    /// The names of the meta-tools that call operations that read, write and are destructive.
-    pub(crate) fn calling_names(&self) -> Arc<[String; 3]> {
-        Arc::clone(&self.calling_names)
     }
 
     /// Returns the name of a meta-tool as it is listed.
@@ -225,84 +196,11 @@ pub(super) fn show_keys(arguments: &JsonObject) -> String {
     shown.join(", ")
 }
 
-/// The operator's choice of a list.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    clap::ValueEnum,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ListMode {
-    /// No choice: every operation is a tool, unless the list is longer than any client takes
-    #[default]
-    #[value(skip)]
-    #[serde(skip)]
-    Unset,
-    /// Every operation as a tool
-    All,
-    /// A few tools that search, describe and call the operations
-    Search,
-    /// search if the list would be longer than `max_list_tokens`, or than the client takes
-    Auto,
-}
-
-/// Number of tokens above which `auto` means search.
-const MAX_LIST_TOKENS: usize = 20_000;
-
-/// Options of the list of tools.
-#[derive(Debug, Clone)]
-pub(crate) struct ListOptions {
-    /// Choice of the list.
-    pub(crate) mode: ListMode,
-    /// Number of tokens above which `auto` means search.
-    pub(crate) max_tokens: usize,
-    /// Number of tools that the client takes.
-    pub(crate) max_tools: Option<usize>,
-    /// Operations that are listed in search mode as well.
-    pub(crate) pins: Vec<Pattern>,
-    /// Prefix of every name.
-    pub(crate) prefix: String,
-}
-
-impl Default for ListOptions {
-    fn default() -> Self {
-        Self {
-            mode: ListMode::default(),
-            max_tokens: MAX_LIST_TOKENS,
-            max_tools: None,
-            pins: Vec::new(),
-            prefix: String::new(),
-        }
-    }
-}
-
-impl ListOptions {
-    /// Returns the longest list in which every operation is a tool, in bytes; `None` if there is no
-    /// limit.
-    fn longest_list(&self) -> Option<usize> {
-        match self.mode {
-            ListMode::All => None,
-            ListMode::Search => Some(0),
-            ListMode::Auto => Some(self.max_tokens.saturating_mul(TYPICAL_BYTES_PER_TOKEN)),
-            ListMode::Unset => Some(MAX_LIST_BYTES),
-        }
-    }
-}
-
 /// Returns true if an endpoint is served in search mode, by the choice for each of its APIs: if one
 /// is, all are. The list is only counted until it is too long.
-pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
-    let max_bytes = options
-        .iter()
-        .filter_map(|options| options.longest_list())
-        .min();
+pub(crate) fn decide(all: &VisibleApis) -> bool {
+    let options = || all.apis.iter().map(|api| &api.api.slot.list);
+    let max_bytes = options().filter_map(ListOptions::longest_list).min();
     // An API whose list was found to be too long has no input schemas to list.
     if max_bytes == Some(0) || all.apis.iter().any(|api| api.api.is_finished_on_use()) {
         return true;
@@ -314,9 +212,7 @@ pub(crate) fn decide(options: &[&ListOptions], all: &VisibleApis<'_>) -> bool {
             bytes > max_bytes
         })
     });
-    let auto = options
-        .iter()
-        .filter(|options| options.mode == ListMode::Auto);
+    let auto = options().filter(|options| options.mode == ListMode::Auto);
     let max_tools = auto.filter_map(|options| options.max_tools).min();
     is_long
         || max_tools.is_some_and(|tools| {

@@ -42,20 +42,17 @@ struct SearchRequest {
     offset: usize,
 }
 
-/// The operation at a place among those that a caller sees.
-type HitPlace = (usize, ToolIndex);
-
 /// Answers a search: which operations fit. Those of an API that is missing may fit as well.
 pub(crate) fn search_operations(
     meta_tools: &MetaTools,
-    seen: &VisibleApis<'_>,
+    seen: &VisibleApis,
     arguments: JsonObject,
 ) -> ToolResult {
     let mut result = read_request(arguments).map_or_else(
         |invalid| *invalid,
         |request| answer_search(meta_tools, seen, request),
     );
-    if let Some(missing) = meta_tools.missing_apis() {
+    if let Some(missing) = &meta_tools.missing_apis {
         result.note(NoteKind::Cut, missing);
     }
     result
@@ -63,7 +60,7 @@ pub(crate) fn search_operations(
 
 fn answer_search(
     meta_tools: &MetaTools,
-    seen: &VisibleApis<'_>,
+    seen: &VisibleApis,
     mut request: SearchRequest,
 ) -> ToolResult {
     request.queries.retain(|query| !query.trim().is_empty());
@@ -140,7 +137,7 @@ fn has_tag(offered: &BoundTool, tag: &str) -> bool {
 }
 
 /// Describes a tag that no operation has; `None` if one has it.
-fn describe_unknown_tag(seen: &VisibleApis<'_>, request: &SearchRequest) -> Option<String> {
+fn describe_unknown_tag(seen: &VisibleApis, request: &SearchRequest) -> Option<String> {
     let tag = request.tag.as_deref()?;
     let is_known = seen
         .operations()
@@ -165,7 +162,7 @@ fn result_of(text: String, json: Value) -> ToolResult {
 }
 
 /// Answers a query that consists of stop words, beside others that do not.
-fn without_words(seen: &VisibleApis<'_>, query: &str) -> QueryAnswer {
+fn without_words(seen: &VisibleApis, query: &str) -> QueryAnswer {
     QueryAnswer {
         query: query.to_owned(),
         hits: Vec::new(),
@@ -178,9 +175,9 @@ fn without_words(seen: &VisibleApis<'_>, query: &str) -> QueryAnswer {
 }
 
 /// The operations that answer a query.
-pub(crate) struct RankedOperations {
-    /// Best first, each with the place of its API.
-    pub(crate) places: Vec<(usize, ToolIndex)>,
+pub(crate) struct RankedOperations<'s> {
+    /// Best first, each with its API.
+    pub(crate) hits: Vec<(&'s VisibleApi, ToolIndex)>,
     /// Number of the first of them that answer about as well as the best one of their API.
     pub(crate) good: usize,
     /// True if any word of the query occurs in any operation.
@@ -189,49 +186,49 @@ pub(crate) struct RankedOperations {
     has_words: bool,
 }
 
-/// Ranks the operations that a client may list and `admits` accepts.
-pub(crate) fn rank_operations(
-    seen: &VisibleApis<'_>,
+/// Ranks the operations that a client may list and `admits` accepts: the hits of all APIs in one
+/// order, by their rank in their API, and by how far the best hit of that API fits.
+pub(crate) fn rank_operations<'s>(
+    seen: &'s VisibleApis,
     query: &str,
     admits: &dyn Fn(&BoundTool) -> bool,
-) -> RankedOperations {
-    let found: Vec<SearchedTools> = seen
-        .apis
-        .iter()
-        .map(|api| search_one(api, query, admits))
-        .collect();
-    let (places, good) = joined(&found);
+) -> RankedOperations<'s> {
+    const RANKS: u16 = 5;
+    let mut weighed: Vec<(f32, (&VisibleApi, ToolIndex), bool)> = Vec::new();
+    let (mut is_known, mut has_words) = (false, false);
+    for api in &seen.apis {
+        let found = search_one(api, query, admits);
+        is_known |= found.is_known;
+        has_words |= found.has_words;
+        for ((at, hit), rank) in found.hits.into_iter().enumerate().zip(RANKS..u16::MAX) {
+            let weight = found.fit / f32::from(rank);
+            weighed.push((weight, (api, hit), at < found.good));
+        }
+    }
+    if seen.apis.len() > 1 {
+        weighed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    }
     RankedOperations {
-        places,
-        good,
-        is_known: found.iter().any(|found| found.is_known),
-        has_words: found.iter().any(|found| found.has_words),
+        good: weighed.iter().take_while(|(.., is_good)| *is_good).count(),
+        hits: weighed.into_iter().map(|(_, hit, _)| hit).collect(),
+        is_known,
+        has_words,
     }
 }
 
 /// Answers a query; `None` if it consists of stop words.
-fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Option<QueryAnswer> {
-    let RankedOperations {
-        places,
-        good: _,
-        is_known,
-        has_words,
-    } = rank_operations(seen, query, &|offered| {
+fn answer(seen: &VisibleApis, query: &str, request: &SearchRequest) -> Option<QueryAnswer> {
+    let ranked = rank_operations(seen, query, &|offered| {
         has_effect_and_tag(offered, request.effect, request.tag.as_deref())
     });
-    if !has_words {
+    if !ranked.has_words {
         return None;
     }
-    let total = places.len();
-    let hits: Vec<Hit> = places
-        .iter()
-        .skip(request.offset)
-        .take(request.limit())
-        .filter_map(|place| hit_of(seen, *place))
-        .collect();
+    let total = ranked.hits.len();
+    let hits = shown_hits(seen, request, ranked.hits.into_iter());
     let remark = if total > 0 {
         hits.is_empty().then(|| past_the_end(total, request.offset))
-    } else if is_known {
+    } else if ranked.is_known {
         Some(format!(
             "No operation fits. Ask in other words, if this API can do it at all.{}",
             near_tags(seen, query)
@@ -250,50 +247,24 @@ fn answer(seen: &VisibleApis<'_>, query: &str, request: &SearchRequest) -> Optio
     })
 }
 
-fn search_one(
-    api: &VisibleApi<'_>,
-    query: &str,
-    admits: &dyn Fn(&BoundTool) -> bool,
-) -> SearchedTools {
+fn search_one(api: &VisibleApi, query: &str, admits: &dyn Fn(&BoundTool) -> bool) -> SearchedTools {
     let shows = |index| api.shows(index);
     // A caller must not learn that an operation exists that it may not list.
-    let listed = api.is_restricted().then_some(&shows as _);
+    let listed = api.rights.is_some().then_some(&shows as _);
     api.api.search(query, listed, &|index| {
         api.shows(index) && admits(api.api.tool(index))
     })
 }
 
-/// The hits of all APIs in one order, by their rank in their API, and by how far the best hit of
-/// that API fits; and the number of the first of them that are good hits of their API.
-fn joined(found: &[SearchedTools]) -> (Vec<HitPlace>, usize) {
-    const RANKS: u16 = 5;
-    let mut weighed: Vec<(f32, HitPlace, bool)> = Vec::new();
-    for (place, of_api) in found.iter().enumerate() {
-        for ((at, hit), rank) in of_api.hits.iter().enumerate().zip(RANKS..u16::MAX) {
-            let weight = of_api.fit / f32::from(rank);
-            weighed.push((weight, (place, *hit), at < of_api.good));
-        }
-    }
-    if found.len() > 1 {
-        weighed.sort_by(|a, b| b.0.total_cmp(&a.0));
-    }
-    let good = weighed.iter().take_while(|(.., is_good)| *is_good).count();
-    let places = weighed.into_iter().map(|(_, place, _)| place).collect();
-    (places, good)
-}
-
 /// All operations of a tag or a class, in the order of the document.
-fn browse(seen: &VisibleApis<'_>, request: &SearchRequest) -> QueryAnswer {
-    let places = seen.apis.iter().enumerate().flat_map(|(place, api)| {
-        let admitted = api.operations().filter(|(_, offered)| {
-            has_effect_and_tag(offered, request.effect, request.tag.as_deref())
-        });
-        admitted.map(move |(index, _)| (place, index))
+fn browse(seen: &VisibleApis, request: &SearchRequest) -> QueryAnswer {
+    let all = seen.operations().filter(|(.., offered)| {
+        has_effect_and_tag(offered, request.effect, request.tag.as_deref())
     });
-    let all: Vec<HitPlace> = places.collect();
-    let shown = all.iter().skip(request.offset).take(request.limit());
-    let hits: Vec<Hit> = shown.filter_map(|place| hit_of(seen, *place)).collect();
-    let remark = match (all.len(), hits.len()) {
+    let all: Vec<_> = all.map(|(api, index, _)| (api, index)).collect();
+    let total = all.len();
+    let hits = shown_hits(seen, request, all.into_iter());
+    let remark = match (total, hits.len()) {
         (0, _) => Some(format!("No operation is like that. {}", vocabulary(seen))),
         (total, 0) => Some(past_the_end(total, request.offset)),
         _ => None,
@@ -301,9 +272,19 @@ fn browse(seen: &VisibleApis<'_>, request: &SearchRequest) -> QueryAnswer {
     QueryAnswer {
         query: String::new(),
         hits,
-        total: all.len(),
+        total,
         remark,
     }
+}
+
+/// The hits that a request asks for, of all.
+fn shown_hits<'s>(
+    seen: &VisibleApis,
+    request: &SearchRequest,
+    all: impl Iterator<Item = (&'s VisibleApi, ToolIndex)>,
+) -> Vec<Hit> {
+    let shown = all.skip(request.offset).take(request.limit());
+    shown.map(|(api, index)| hit_of(seen, api, index)).collect()
 }
 
 /// Describes an offset after the last hit.
@@ -314,8 +295,7 @@ fn past_the_end(total: usize, offset: usize) -> String {
     )
 }
 
-fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
-    let api = seen.apis.get(place)?;
+fn hit_of(seen: &VisibleApis, api: &VisibleApi, index: ToolIndex) -> Hit {
     let offered = api.api.tool(index);
     let sources = api
         .api
@@ -325,7 +305,7 @@ fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
         let source = api.name_of(need.source);
         format!("{} <- {source}", as_words(need.argument))
     });
-    Some(Hit {
+    Hit {
         api: api.label().filter(|_| seen.names_apis).map(str::to_owned),
         name: api.name_of(index).to_owned(),
         method: offered.operation.method.to_string(),
@@ -339,11 +319,11 @@ fn hit_of(seen: &VisibleApis<'_>, (place, index): HitPlace) -> Option<Hit> {
             .map(|tag| as_words(tag))
             .filter(|tag| !tag.is_empty()),
         needs: needs.collect(),
-    })
+    }
 }
 
 /// The tags that are most like the words of a query.
-fn near_tags(seen: &VisibleApis<'_>, query: &str) -> String {
+fn near_tags(seen: &VisibleApis, query: &str) -> String {
     let mut scored: Vec<(f64, &str)> = tag_counts(seen)
         .into_iter()
         .map(|(tag, _)| {
@@ -368,7 +348,7 @@ fn near_tags(seen: &VisibleApis<'_>, query: &str) -> String {
 }
 
 /// The answer to a search that asks for nothing: what there is.
-fn list_tags(meta_tools: &MetaTools, seen: &VisibleApis<'_>) -> ToolResult {
+fn list_tags(meta_tools: &MetaTools, seen: &VisibleApis) -> ToolResult {
     let tags = tag_counts(seen);
     // Of several APIs, no document's words may speak about the tag of another one.
     let documents = seen

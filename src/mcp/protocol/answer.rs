@@ -170,7 +170,7 @@ impl Frame {
 
     /// The length in bytes.
     pub(crate) fn length(&self) -> usize {
-        self.head.len() + self.list.as_ref().map_or(0, ListPieces::length) + self.tail.len()
+        self.head.len() + self.list.as_ref().map_or(0, |list| list.length) + self.tail.len()
     }
 
     /// Returns true if the answer is a long list, which is made while it is sent.
@@ -184,7 +184,7 @@ impl Frame {
             return self.head;
         };
         let mut bytes = self.head;
-        bytes.reserve_exact(list.length() + self.tail.len() + 1);
+        bytes.reserve_exact(list.length + self.tail.len() + 1);
         list.for_each(|piece| bytes.extend_from_slice(&piece));
         bytes.extend_from_slice(&self.tail);
         bytes
