@@ -19,7 +19,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::handler::server::ServerHandler;
-use rmcp::model::{CacheScope, ClientRequest, ErrorData, ListToolsResult, RequestId, Tool};
+use rmcp::model::{ClientRequest, ErrorData, RequestId};
 use rmcp::service::{Peer, RequestContext, Service, serve_directly};
 use serde_json::{Value, json};
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -276,33 +276,10 @@ impl McpServer {
             Some(reload) => reload.min(LIST_TTL),
             None => LIST_TTL,
         };
-        let cache_scope = if catalog.depends_on_caller() {
-            CacheScope::Private
-        } else {
-            CacheScope::Public
-        };
         Ok(ToolList {
             tools: ListPieces::new(&catalog, Some(origin.caller.granted())),
             ttl,
-            cache_scope,
+            is_private: catalog.depends_on_caller(),
         })
-    }
-}
-
-impl ToolList {
-    /// The list as rmcp has it: each tool as a tree.
-    ///
-    /// # Errors
-    /// rmcp cannot read a tool.
-    pub(super) fn into_result(self) -> Result<ListToolsResult, ErrorData> {
-        let mut text = b"[".to_vec();
-        self.tools.for_each(|piece| text.extend_from_slice(&piece));
-        text.push(b']');
-        let tools: Vec<Tool> = serde_json::from_slice(&text).map_err(|error| {
-            ErrorData::internal_error(format!("the list of tools cannot be read: {error}"), None)
-        })?;
-        Ok(ListToolsResult::with_all_items(tools)
-            .with_ttl_ms(u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX))
-            .with_cache_scope(self.cache_scope))
     }
 }

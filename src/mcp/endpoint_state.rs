@@ -44,6 +44,8 @@ pub(crate) struct Changes {
     granted: ClientGrant,
     /// Digest of its list, if not every client has the same list.
     seen: Option<u64>,
+    /// True if the client wants to know of them.
+    pub(crate) is_wanted: bool,
 }
 
 impl Changes {
@@ -56,17 +58,20 @@ impl Changes {
         self.granted = granted;
     }
 
-    /// Waits for the next change.
-    ///
-    /// # Errors
-    /// An error if there will be no more changes.
-    pub(crate) async fn changed(&mut self) -> Result<(), watch::error::RecvError> {
+    /// Waits for the next change. Returns false if there will be no more, because the server ends.
+    pub(crate) async fn changed(&mut self) -> bool {
         loop {
-            self.counts.changed().await?;
+            let has_changed = tokio::select! {
+                () = self.state.ending.cancelled() => false,
+                changed = self.counts.changed(), if self.is_wanted => changed.is_ok(),
+            };
+            if !has_changed {
+                return false;
+            }
             let now = self.state.list_digest(&self.granted);
             if now.is_none() || now != self.seen {
                 self.seen = now;
-                return Ok(());
+                return true;
             }
         }
     }
@@ -237,6 +242,7 @@ impl EndpointState {
             state: Arc::clone(self),
             granted: granted.clone(),
             seen: self.list_digest(granted),
+            is_wanted: self.tells_changes,
         }
     }
 

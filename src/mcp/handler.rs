@@ -3,7 +3,6 @@
 //! of rmcp.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -11,21 +10,23 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ConstString as _, CustomRequest,
     CustomResult, DiscoverResult, ErrorCode, ErrorData, InitializeRequestParams, InitializeResult,
-    InitializeResultMethod, ListToolsResult, MetaObject, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion as NamedVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ServerConfig, ServerResult, SubscriptionFilter,
+    InitializeResultMethod, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ProtocolVersion as NamedVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+    ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::McpServer;
 use super::connections::connection::{OutMessage, OutMessages, Outbox};
 use super::connections::request_origin::RequestOrigin;
-use super::dispatch::DispatchedConnection;
+use super::dispatch::{Answered, DispatchedConnection};
 use super::page_tools::{PageRequest, PageView};
 use super::protocol::answer::{McpAnswer, invalid_parameters};
 use super::protocol::message::{Arguments, McpRequest, Method, RequestParameters};
-use super::protocol::version::{ProtocolVersion, SERVER_INFO_KEY, named_versions, short_info};
+use super::protocol::version::{ProtocolVersion, named_versions};
 use crate::caller::Caller;
 use crate::caller::client_grant::NO_TOKEN;
 use crate::observe::metrics::TOOLS_CALL;
@@ -81,13 +82,12 @@ impl ServerHandler for McpServer {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.state.tells_changes {
-            let (state, mut changes) = (Arc::clone(&self.state), self.state.changes(&NO_TOKEN));
+            let mut changes = self.state.changes(&NO_TOKEN);
             tokio::spawn(async move {
                 while !context.peer.is_transport_closed() {
                     let was_sent = tokio::select! {
-                        () = state.ending.cancelled() => return,
                         () = tokio::time::sleep(PEER_CHECK) => continue,
-                        changed = changes.changed() => changed.is_ok() && context.peer.notify_tool_list_changed().await.is_ok(),
+                        has_changed = changes.changed() => has_changed && context.peer.notify_tool_list_changed().await.is_ok(),
                     };
                     if !was_sent {
                         return;
@@ -106,20 +106,8 @@ impl ServerHandler for McpServer {
         if let Some(cursor) = request.and_then(|request| request.cursor) {
             parameters.rest.insert("cursor".into(), cursor.into());
         }
-        let meta = result_meta(&self.get_info(), &context);
-        match self
-            .answer_peer(Method::ListTools, parameters, context)
-            .await?
-        {
-            McpAnswer::Tools(list) => {
-                let mut result = list.into_result()?;
-                result.meta = meta;
-                Ok(result)
-            }
-            McpAnswer::Tool(_) | McpAnswer::Result(_) => {
-                Err(ErrorData::internal_error("there is no list", None))
-            }
-        }
+        let answering = self.answer_peer(Method::ListTools, parameters, context);
+        read_result(answering.await?)
     }
 
     async fn call_tool(
@@ -140,29 +128,14 @@ impl ServerHandler for McpServer {
                 .rest
                 .insert("inputResponses".into(), json!(responses));
         }
-        let meta = result_meta(&self.get_info(), &context);
-        match self
-            .answer_peer(Method::CallTool, parameters, context)
-            .await?
+        let answering = self.answer_peer(Method::CallTool, parameters, context);
+        let answered = answering.await?;
+        if let Ok(McpAnswer::Result(result)) = &answered.outcome
+            && let ServerResult::InputRequiredResult(question) = &**result
         {
-            McpAnswer::Tool(result) => {
-                let mut json = Vec::with_capacity(result.estimated_bytes());
-                result.write_json(meta.is_some(), None, &mut json);
-                let read = serde_json::from_slice::<CallToolResult>(&json);
-                let mut result = read.map_err(|error| {
-                    ErrorData::internal_error(format!("the result cannot be read: {error}"), None)
-                })?;
-                if let Some(meta) = meta {
-                    result.meta.get_or_insert_default().extend(meta);
-                }
-                Ok(result.into())
-            }
-            McpAnswer::Result(result) => match *result {
-                ServerResult::InputRequiredResult(question) => Ok(question.into()),
-                _ => Err(ErrorData::internal_error("there is no result", None)),
-            },
-            McpAnswer::Tools(_) => Err(ErrorData::internal_error("there is no result", None)),
+            return Ok(question.clone().into());
         }
+        Ok(read_result::<CallToolResult>(answered)?.into())
     }
 
     async fn read_resource(
@@ -187,13 +160,12 @@ impl ServerHandler for McpServer {
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = self.state.changes(&NO_TOKEN);
-        let wants_tools = subscription.accepted().tools_list_changed == Some(true);
+        changes.is_wanted = subscription.accepted().tools_list_changed == Some(true);
         loop {
             tokio::select! {
                 () = subscription.cancelled() => return Ok(()),
-                () = self.state.ending.cancelled() => return Ok(()),
-                changed = changes.changed(), if wants_tools => {
-                    if changed.is_err() || subscription.sink().notify_tool_list_changed().await.is_err() {
+                has_changed = changes.changed() => {
+                    if !has_changed || subscription.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());
                     }
                 }
@@ -255,7 +227,7 @@ impl McpServer {
         method: Method,
         mut parameters: RequestParameters,
         context: RequestContext<RoleServer>,
-    ) -> Result<McpAnswer, ErrorData> {
+    ) -> Result<Answered, ErrorData> {
         let RequestContext {
             ct, id, meta, peer, ..
         } = context;
@@ -277,7 +249,7 @@ impl McpServer {
         // upstream request.
         tokio::select! {
             () = ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
-            answered = answer => answered.outcome.map_err(ErrorData::from),
+            answered = answer => Ok(answered),
         }
     }
 }
@@ -327,12 +299,21 @@ async fn notify(peer: &Peer<RoleServer>, message: OutMessage) -> bool {
     matches!(sent, Ok(Ok(())))
 }
 
-/// 2026-07-28: results SHOULD name the server in `_meta`. Older clients do not know the key.
-fn result_meta(server: &ServerConfig, context: &RequestContext<RoleServer>) -> Option<MetaObject> {
-    let version = ProtocolVersion::parse(context.protocol_version()?.as_str())?;
-    version.has_result_type().then(|| {
-        let mut meta = MetaObject::new();
-        meta.insert(SERVER_INFO_KEY.into(), short_info(&server.server_info));
-        meta
+/// Reads the result of an answer into the type that rmcp has for it.
+///
+/// # Errors
+/// The request failed, or rmcp cannot read its result.
+fn read_result<T: DeserializeOwned>(answered: Answered) -> Result<T, ErrorData> {
+    #[derive(Deserialize)]
+    struct Message<T> {
+        result: T,
+    }
+    if let Err(refusal) = answered.outcome {
+        return Err(refusal.into());
+    }
+    let (frame, _in_flight) = answered.into_frame();
+    let read = serde_json::from_slice::<Message<T>>(&frame.into_bytes());
+    read.map(|message| message.result).map_err(|error| {
+        ErrorData::internal_error(format!("the result cannot be read: {error}"), None)
     })
 }

@@ -170,9 +170,8 @@ impl StdioClient {
                 if notification.method == "notifications/initialized"
                     && self.connection.begin_reporting()
                 {
-                    let (state, connection) =
-                        (Arc::clone(&self.server.state), Arc::clone(&self.connection));
-                    tokio::spawn(report_changes(state, connection, None, self.outbox.clone()));
+                    let connection = Arc::clone(&self.connection);
+                    tokio::spawn(report_changes(connection, None, self.outbox.clone()));
                 }
             }
             Message::Answer(answer) => self

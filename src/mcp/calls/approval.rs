@@ -29,7 +29,7 @@ use super::plan::{NotAdmitted, OperationCall, Verdict, note_question, refuse, re
 use crate::caller::client_grant::Scopes;
 use crate::caller::{Caller, ClientKey, may_take_place};
 use crate::json::JsonObject;
-use crate::mcp::connections::request_origin::{Asked, RequestOrigin};
+use crate::mcp::connections::request_origin::RequestOrigin;
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
 use crate::observe::call::note;
@@ -205,8 +205,8 @@ impl Approver {
             return Err(NotAdmitted::Ask(Box::new(asking)));
         }
         match origin.ask(question, ANSWER_TIMEOUT).await {
-            Asked::Answered(answer) => judge(call, &answer.action),
-            Asked::Unanswered(why) => {
+            Ok(answer) => judge(call, &answer.action),
+            Err(why) => {
                 tracing::warn!(tool = %call.offered().name, "the client did not answer the confirmation request: {why}");
                 refuse(
                     call,

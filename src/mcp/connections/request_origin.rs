@@ -44,13 +44,6 @@ pub(crate) struct RequestOrigin {
 /// Reason for which an unanswered question is withdrawn.
 const WITHDRAWN: &str = "the call was cancelled";
 
-/// Result of a question to the user.
-pub(crate) enum Asked {
-    Answered(ElicitResult),
-    /// No answer, with the reason.
-    Unanswered(String),
-}
-
 impl RequestOrigin {
     /// The protocol version of a request that names none for itself.
     pub(crate) fn version(&self) -> Option<ProtocolVersion> {
@@ -100,14 +93,21 @@ impl RequestOrigin {
 
     /// Asks the user through the client (MCP up to 2025-11-25, `elicitation/create`). Dropping the
     /// future withdraws the question.
-    pub(crate) async fn ask(&mut self, question: ElicitRequestParams, timeout: Duration) -> Asked {
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub(crate) async fn ask(
+        &mut self,
+        question: ElicitRequestParams,
+        timeout: Duration,
+    ) -> Result<ElicitResult, String> {
         // An end of the server does not wait for an unanswered question.
         self.in_flight = None;
         if let Some(peer) = &self.peer {
             return ask_peer(peer, question, timeout).await;
         }
         let (Some(connection), Some(outbox)) = (&self.connection, &self.outbox) else {
-            return Asked::Unanswered("this connection takes no questions".into());
+            return Err("this connection takes no questions".into());
         };
         let mut open = connection.ask();
         outbox.send(OutMessage::Text(write_message(
@@ -123,19 +123,14 @@ impl RequestOrigin {
                 &parameters,
             )));
         });
-        let Ok(answer) = tokio::time::timeout(timeout, open.answer()).await else {
-            return Asked::Unanswered("there was no answer in time".into());
-        };
+        let answer = tokio::time::timeout(timeout, open.answer()).await;
+        let answer = answer.map_err(|_| "there was no answer in time")?;
         ScopeGuard::into_inner(withdrawal);
-        let Some(QuestionAnswer { outcome, in_flight }) = answer else {
-            return Asked::Unanswered("the connection has ended".into());
-        };
+        let QuestionAnswer { outcome, in_flight } = answer.ok_or("the connection has ended")?;
         self.in_flight = Some(in_flight);
-        match outcome.map(serde_json::from_value) {
-            Ok(Ok(result)) => Asked::Answered(result),
-            Ok(Err(error)) => Asked::Unanswered(format!("the answer is not valid: {error}")),
-            Err(error) => Asked::Unanswered(format!("the client answered with an error: {error}")),
-        }
+        let answer =
+            outcome.map_err(|error| format!("the client answered with an error: {error}"))?;
+        serde_json::from_value(answer).map_err(|error| format!("the answer is not valid: {error}"))
     }
 }
 
@@ -143,23 +138,20 @@ async fn ask_peer(
     peer: &Peer<RoleServer>,
     question: ElicitRequestParams,
     timeout: Duration,
-) -> Asked {
+) -> Result<ElicitResult, String> {
     let mut options = PeerRequestOptions::no_options();
     options.timeout = Some(timeout);
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(question));
-    let handle = match peer.send_cancellable_request(request, options).await {
-        Ok(handle) => handle,
-        Err(error) => return Asked::Unanswered(error.to_string()),
-    };
+    let sent = peer.send_cancellable_request(request, options).await;
+    let handle = sent.map_err(|error| error.to_string())?;
     let withdrawal = scopeguard::guard((handle.id.clone(), handle.peer.clone()), |(id, peer)| {
         let withdrawn = CancelledNotificationParam::new(Some(id), Some(WITHDRAWN.into()));
         tokio::spawn(async move { peer.notify_cancelled(withdrawn).await });
     });
     let answer = handle.await_response().await;
     ScopeGuard::into_inner(withdrawal);
-    match answer {
-        Ok(ClientResult::ElicitResult(answer)) => Asked::Answered(answer),
-        Ok(_) => Asked::Unanswered("the client answered with another result".into()),
-        Err(error) => Asked::Unanswered(error.to_string()),
+    match answer.map_err(|error| error.to_string())? {
+        ClientResult::ElicitResult(answer) => Ok(answer),
+        _ => Err("the client answered with another result".into()),
     }
 }

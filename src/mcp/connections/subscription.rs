@@ -13,7 +13,6 @@ use super::connection::{Connection, OutMessage, Outbox};
 use super::request_origin::RequestOrigin;
 use crate::caller::client_grant::ClientGrant;
 use crate::mcp::McpServer;
-use crate::mcp::endpoint_state::EndpointState;
 use crate::mcp::protocol::answer::{McpAnswer, McpRefusal, write_message};
 use crate::mcp::protocol::message::RequestParameters;
 use crate::mcp::protocol::version::ProtocolVersion;
@@ -55,15 +54,9 @@ impl McpServer {
             "notifications/subscriptions/acknowledged",
             &acknowledged,
         );
-        let wants_tools = accepted.tools_list_changed == Some(true);
-        loop {
-            tokio::select! {
-                () = self.state.ending.cancelled() => break,
-                changed = changes.changed(), if wants_tools => match changed {
-                    Ok(()) => send(outbox, LIST_CHANGED, &json!({ "_meta": &meta })),
-                    Err(_) => break,
-                },
-            }
+        changes.is_wanted = accepted.tools_list_changed == Some(true);
+        while changes.changed().await {
+            send(outbox, LIST_CHANGED, &json!({ "_meta": &meta }));
         }
         let mut result = SubscriptionsListenResult::complete(id.clone());
         let Implementation { name, version, .. } = info.server_info;
@@ -84,7 +77,6 @@ fn send(outbox: &Outbox, method: &str, parameters: &Value) {
 /// ends. One task at a time does so. `granted` is what the token grants that the client has now, if
 /// it has one.
 pub(crate) async fn report_changes(
-    state: Arc<EndpointState>,
     connection: Arc<Connection>,
     granted: Option<ClientGrant>,
     outbox: Outbox,
@@ -93,14 +85,8 @@ pub(crate) async fn report_changes(
     if let Some(granted) = granted {
         changes.continue_with(granted);
     }
-    loop {
-        tokio::select! {
-            () = state.ending.cancelled() => return,
-            () = connection.ended.cancelled() => return,
-            changed = changes.changed(), if state.tells_changes => match changed {
-                Ok(()) => outbox.send(OutMessage::Text(write_message(None, LIST_CHANGED, &json!({})))),
-                Err(_) => return,
-            },
-        }
+    let ended = &connection.ended;
+    while ended.run_until_cancelled(changes.changed()).await == Some(true) {
+        send(&outbox, LIST_CHANGED, &json!({}));
     }
 }

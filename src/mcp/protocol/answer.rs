@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use rmcp::model::{CacheScope, ErrorData, RequestId, ServerResult};
+use rmcp::model::{ErrorData, RequestId, ServerResult};
 use serde::Serialize;
 
 use super::version::ProtocolVersion;
@@ -25,7 +25,8 @@ pub(crate) struct ToolList {
     pub(crate) tools: ListPieces,
     /// Time for which a client may cache it.
     pub(crate) ttl: Duration,
-    pub(crate) cache_scope: CacheScope,
+    /// True if the list depends on the client.
+    pub(crate) is_private: bool,
 }
 
 /// Reason for which a request gets no result.
@@ -67,10 +68,13 @@ pub(crate) fn invalid_parameters(method: &str) -> ErrorData {
 /// A message that is ready to be sent. A list has megabytes, which are only made while they are
 /// sent.
 pub(crate) struct Frame {
+    /// The whole message, or what is before its list.
     head: Vec<u8>,
     list: Option<ListPieces>,
-    tail: Vec<u8>,
 }
+
+/// The end of a message that has a list.
+const LIST_END: &[u8] = b"]}}";
 
 /// The envelope of an answer, and the names of its members.
 const FRAMING_BYTES: usize = 256;
@@ -106,7 +110,10 @@ impl Frame {
             let why = "the answer cannot be written; the server's log says why";
             return Self::of_error(Some(id), &ErrorData::internal_error(why, None));
         }
-        frame.end()
+        if frame.list.is_none() {
+            frame.head.push(b'}');
+        }
+        frame
     }
 
     /// The answer to a message that failed. What is not a request has no identifier.
@@ -114,7 +121,8 @@ impl Frame {
         let mut frame = Self::begin(id, "error");
         // What an error consists of has only keys that are texts.
         let _ = serde_json::to_writer(&mut frame.head, error);
-        frame.end()
+        frame.head.push(b'}');
+        frame
     }
 
     fn begin(id: Option<&RequestId>, member: &str) -> Self {
@@ -124,28 +132,14 @@ impl Frame {
         head.extend_from_slice(b",\"");
         head.extend_from_slice(member.as_bytes());
         head.extend_from_slice(b"\":");
-        Self {
-            head,
-            list: None,
-            tail: Vec::new(),
-        }
-    }
-
-    fn end(mut self) -> Self {
-        let last = if self.list.is_some() {
-            &mut self.tail
-        } else {
-            &mut self.head
-        };
-        last.push(b'}');
-        self
+        Self { head, list: None }
     }
 
     fn write_list(&mut self, list: ToolList, server_meta: Option<&str>) {
         let ToolList {
             tools,
             ttl,
-            cache_scope,
+            is_private,
         } = list;
         self.head.push(b'{');
         if let Some(server_meta) = server_meta {
@@ -154,23 +148,19 @@ impl Frame {
             self.head.extend_from_slice(server_meta.as_bytes());
             self.head.extend_from_slice(b"},");
         }
-        let scope = if cache_scope == CacheScope::Public {
-            "public"
-        } else {
-            "private"
-        };
+        let scope = if is_private { "private" } else { "public" };
         let caching = format!(
             "\"ttlMs\":{},\"cacheScope\":\"{scope}\",\"tools\":[",
             ttl.as_millis()
         );
         self.head.extend_from_slice(caching.as_bytes());
         self.list = Some(tools);
-        self.tail.extend_from_slice(b"]}");
     }
 
     /// The length in bytes.
     pub(crate) fn length(&self) -> usize {
-        self.head.len() + self.list.as_ref().map_or(0, |list| list.length) + self.tail.len()
+        let list = self.list.as_ref();
+        self.head.len() + list.map_or(0, |list| list.length + LIST_END.len())
     }
 
     /// Returns true if the answer is a long list, which is made while it is sent.
@@ -184,17 +174,17 @@ impl Frame {
             return self.head;
         };
         let mut bytes = self.head;
-        bytes.reserve_exact(list.length + self.tail.len() + 1);
+        bytes.reserve_exact(list.length + LIST_END.len());
         list.for_each(|piece| bytes.extend_from_slice(&piece));
-        bytes.extend_from_slice(&self.tail);
+        bytes.extend_from_slice(LIST_END);
         bytes
     }
 
     /// The message in pieces.
     pub(crate) fn into_pieces(self) -> impl Iterator<Item = Bytes> + Send {
-        let ends = [Bytes::from(self.head)].into_iter();
-        ends.chain(self.list.into_iter().flatten())
-            .chain([Bytes::from(self.tail)])
+        let end = self.list.as_ref().map(|_| Bytes::from_static(LIST_END));
+        let head = std::iter::once(Bytes::from(self.head));
+        head.chain(self.list.into_iter().flatten()).chain(end)
     }
 }
 

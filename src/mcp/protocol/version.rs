@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use rmcp::model::{Implementation, ProtocolVersion as NamedVersion};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::observe::metrics::labels::OTHER;
 
@@ -91,16 +91,10 @@ pub(crate) fn named_versions() -> Cow<'static, [NamedVersion]> {
     Cow::Borrowed(NAMED.as_slice())
 }
 
-pub(crate) const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
-
-/// Returns the name and version of the server for results, which need no icon.
-pub(crate) fn short_info(info: &Implementation) -> Value {
-    json!({ "name": info.name, "version": info.version })
-}
-
-/// The member of `_meta` that names the server, as text.
+/// The member of `_meta` that names the server in results, which need no icon, as text.
 pub(crate) fn server_meta(info: &Implementation) -> String {
-    format!("\"{SERVER_INFO_KEY}\":{}", short_info(info))
+    let info = json!({ "name": info.name, "version": info.version });
+    format!("\"io.modelcontextprotocol/serverInfo\":{info}")
 }
 
 #[cfg(test)]

@@ -40,6 +40,8 @@ use crate::observe;
 /// with what their requests pass.
 pub(super) struct Front {
     pub(super) router: TowerToHyperService<Router>,
+    /// By their paths, which are compared byte for byte: a proxy in front may guard by path, and must
+    /// not be got round by another spelling.
     pub(super) endpoints: HashMap<Box<str>, McpServer>,
     pub(super) allowed: Arc<Allowed>,
     pub(super) admission: Option<Arc<ClientAdmission>>,
@@ -96,7 +98,7 @@ impl Front {
         match (&parts.method, &self.sessions) {
             (&Method::POST, _) => {}
             (&Method::GET, Some(sessions)) => {
-                return self.open_stream(server, sessions, parts, client);
+                return self.open_stream(sessions, parts, client);
             }
             (&Method::DELETE, Some(sessions)) => {
                 // MCP 2025-11-25, transports, "Session Management".
@@ -286,7 +288,6 @@ impl Front {
     /// The stream on which a session is notified of changes. A newer one ends the older.
     fn open_stream(
         &self,
-        server: &McpServer,
         sessions: &Sessions,
         parts: Parts,
         client: Option<AuthenticatedClient>,
@@ -299,12 +300,8 @@ impl Front {
         let session = session_of_head(sessions, parts, client)?;
         let (outbox, messages) = Outbox::new();
         let newest = session.begin_stream(&self.streams);
-        let reporting = report_changes(
-            Arc::clone(&server.state),
-            Arc::clone(&session.0.connection),
-            granted,
-            outbox,
-        );
+        let connection = Arc::clone(&session.0.connection);
+        let reporting = report_changes(connection, granted, outbox);
         let end = newest.clone();
         let task = tokio::spawn(async move {
             let _session = session;
