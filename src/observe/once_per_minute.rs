@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 /// Lets something be reported once a minute.
+#[derive(Default)]
 pub(crate) struct OncePerMinute(Mutex<Option<Instant>>);
 
 impl OncePerMinute {

@@ -349,8 +349,6 @@ fn rfc_3339(time: SystemTime) -> String {
     time.unwrap_or_default()
 }
 
-/// Interval at which the log reports that requests were refused for one reason.
-const REFUSAL_INTERVAL: Duration = Duration::from_mins(1);
 /// Number of reasons that are distinguished; they are this program's own.
 const MAX_REASONS: usize = 32;
 
@@ -360,7 +358,7 @@ pub(super) struct RefusalCounts(Mutex<BTreeMap<&'static str, RefusalCount>>);
 
 #[derive(Default)]
 struct RefusalCount {
-    told: Option<Instant>,
+    told: OncePerMinute,
     untold: u64,
 }
 
@@ -374,7 +372,7 @@ impl RefusalCounts {
         }
         let known = counts.entry(reason).or_default();
         known.untold += 1;
-        known.is_due().then(|| known.tell(reason))
+        known.told.is_due().then(|| known.tell(reason))
     }
 
     /// Returns the lines of unreported reasons; unless it is the end, of those that were not reported
@@ -383,21 +381,14 @@ impl RefusalCounts {
         let mut counts = self.0.lock();
         counts
             .iter_mut()
-            .filter(|(_, known)| known.untold > 0 && (is_end || known.is_due()))
+            .filter(|(_, known)| known.untold > 0 && (is_end || known.told.is_due()))
             .map(|(reason, known)| known.tell(reason))
             .collect()
     }
 }
 
 impl RefusalCount {
-    /// Returns true if the reason was not reported within the last minute.
-    fn is_due(&self) -> bool {
-        self.told
-            .is_none_or(|told| told.elapsed() >= REFUSAL_INTERVAL)
-    }
-
     fn tell(&mut self, reason: &str) -> Vec<u8> {
-        self.told = Some(Instant::now());
         let mut line = AuditLine::new("refused", SystemTime::now());
         line.text("reason", Some(reason), 64);
         line.number("count", Some(std::mem::take(&mut self.untold)));
