@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::{Buf as _, BytesMut};
 use rmcp::transport::stdio_pipes;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -239,29 +240,27 @@ const PIECE: usize = 64 << 10;
 #[derive(PartialEq, Eq)]
 pub(crate) enum Line {
     /// All of it.
-    Whole(BytesMut),
+    Whole(Vec<u8>),
     /// Nothing of it, because it has more bytes than the limit.
     TooLong(usize),
 }
 
 /// Reads lines.
 pub(crate) struct Lines<R> {
-    inner: R,
+    input: BufReader<R>,
     max_bytes: usize,
-    buffer: BytesMut,
-    /// Number of bytes of the buffer that are known to contain no end of a line.
-    searched: usize,
+    /// What was read of the next line.
+    line: Vec<u8>,
     /// True within a line that is too long already.
     is_skipping: bool,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    fn new(inner: R) -> Self {
+    fn new(input: R) -> Self {
         Self {
-            inner,
+            input: BufReader::with_capacity(PIECE, input),
             max_bytes: MAX_LINE_BYTES,
-            buffer: BytesMut::new(),
-            searched: 0,
+            line: Vec::new(),
             is_skipping: false,
         }
     }
@@ -270,35 +269,26 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// loses nothing.
     async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
-            let unseen = self.buffer.get(self.searched..).unwrap_or_default();
-            if let Some(at) = memchr::memchr(b'\n', unseen) {
-                let line = self.buffer.split_to(self.searched + at);
-                self.buffer.advance(1);
-                return Ok(Some(self.ended(line)));
-            }
-            self.searched = self.buffer.len();
-            if self.is_skipping || self.buffer.len() > self.max_bytes {
+            // One byte more than a line may have: its end, or the first that is too much.
+            let room = self.max_bytes.saturating_sub(self.line.len()) + 1;
+            let mut input = (&mut self.input).take(u64::try_from(room).unwrap_or(u64::MAX));
+            let count = input.read_until(b'\n', &mut self.line).await?;
+            let is_whole = self.line.last() == Some(&b'\n');
+            if is_whole {
+                self.line.pop();
+            } else if self.line.len() > self.max_bytes {
                 self.is_skipping = true;
-                self.searched = 0;
-                self.buffer = BytesMut::new();
+                self.line = Vec::new();
+                continue;
+            } else if count == 0 && self.line.is_empty() && !self.is_skipping {
+                return Ok(None);
             }
-            self.buffer.reserve(PIECE);
-            if self.inner.read_buf(&mut self.buffer).await? == 0 {
-                if self.buffer.is_empty() && !self.is_skipping {
-                    return Ok(None);
-                }
-                let rest = std::mem::take(&mut self.buffer);
-                return Ok(Some(self.ended(rest)));
-            }
-        }
-    }
-
-    fn ended(&mut self, line: BytesMut) -> Line {
-        self.searched = 0;
-        if std::mem::take(&mut self.is_skipping) {
-            Line::TooLong(self.max_bytes)
-        } else {
-            Line::Whole(line)
+            let line = std::mem::take(&mut self.line);
+            return Ok(Some(if std::mem::take(&mut self.is_skipping) {
+                Line::TooLong(self.max_bytes)
+            } else {
+                Line::Whole(line)
+            }));
         }
     }
 }
