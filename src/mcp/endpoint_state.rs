@@ -154,14 +154,26 @@ impl EndpointState {
 
     /// The current catalog; waits for the first one.
     pub(crate) async fn catalog(&self) -> Result<Arc<Catalog>, ErrorData> {
-        if let ApiState::Ready(served) = &*self.state.borrow() {
+        self.catalog_when(|_| true).await
+    }
+
+    /// The current catalog, once it is as it should be.
+    async fn catalog_when(
+        &self,
+        is_right: impl Fn(&Catalog) -> bool,
+    ) -> Result<Arc<Catalog>, ErrorData> {
+        if let ApiState::Ready(served) = &*self.state.borrow()
+            && is_right(served)
+        {
             return Ok(Arc::clone(served));
         }
         let mut states = self.state.subscribe();
-        let state = states
-            .wait_for(|state| !matches!(state, ApiState::Pending))
-            .await;
-        match state.as_deref() {
+        let is_over = |state: &ApiState| match state {
+            ApiState::Pending => false,
+            ApiState::Ready(catalog) => is_right(catalog),
+            ApiState::Failed(_) => true,
+        };
+        match states.wait_for(is_over).await.as_deref() {
             Ok(ApiState::Ready(served)) => Ok(Arc::clone(served)),
             Ok(ApiState::Failed(why)) => Err(ErrorData::internal_error(why.clone(), None)),
             // The sender lives as long as this value.
@@ -206,33 +218,15 @@ impl EndpointState {
             // Meta-tools serve all APIs.
             return self.catalog_to_list().await;
         }
-        let mut states = None;
-        loop {
-            let catalog = self.catalog().await?;
-            if !catalog.awaits(name) || catalog.find(name, Some(granted)).is_some() {
-                return Ok(catalog);
-            }
-            // A change before the wait began is looked at once more.
-            match &mut states {
-                None => states = Some(self.state.subscribe()),
-                Some(states) => {
-                    // The sender lives as long as this value.
-                    let _ = states.changed().await;
-                }
-            }
-        }
+        let is_found = |catalog: &Catalog| {
+            !catalog.awaits(name) || catalog.find(name, Some(granted)).is_some()
+        };
+        self.catalog_when(is_found).await
     }
 
     /// Waits until every API is loaded or has failed.
     pub(crate) async fn settled(&self) {
-        let mut states = self.state.subscribe();
-        let is_settled = |state: &ApiState| match state {
-            ApiState::Pending => false,
-            ApiState::Ready(catalog) => catalog.is_decided(),
-            ApiState::Failed(_) => true,
-        };
-        // The sender lives as long as this value.
-        let _ = states.wait_for(is_settled).await;
+        let _ = self.catalog_when(Catalog::is_decided).await;
     }
 
     /// Subscribes to changes from now on, for a client to which this is granted.

@@ -29,7 +29,8 @@ use crate::mcp::protocol::version::ProtocolVersion;
 /// The connection of a client.
 pub(crate) struct Connection {
     client: Mutex<HandshakeClient>,
-    requests: Mutex<OpenRequests>,
+    /// The requests that are not answered yet.
+    requests: Mutex<HashMap<RequestId, AbortHandle>>,
     questions: Mutex<OpenQuestions>,
     /// The changes of the list of tools since the connection began, which one task at a time
     /// reports.
@@ -60,13 +61,6 @@ pub(crate) enum Beginning {
     Request,
 }
 
-/// The requests that are not answered yet.
-#[derive(Default)]
-struct OpenRequests {
-    next: u64,
-    by_id: HashMap<RequestId, (u64, AbortHandle)>,
-}
-
 /// The questions that are not answered yet.
 #[derive(Default)]
 struct OpenQuestions {
@@ -85,7 +79,7 @@ pub(crate) struct QuestionAnswer {
 pub(crate) struct OpenQuestion {
     pub(crate) id: i64,
     connection: Arc<Connection>,
-    answer: oneshot::Receiver<QuestionAnswer>,
+    pub(super) answer: oneshot::Receiver<QuestionAnswer>,
 }
 
 impl Connection {
@@ -132,7 +126,7 @@ impl Connection {
     /// Another request with its identifier is not answered yet, or the request lacks keys of `_meta`
     /// (MCP 2026-07-28, basic, "Requests").
     pub(crate) fn begin(&self, request: &McpRequest) -> Result<(), ErrorData> {
-        if self.requests.lock().by_id.contains_key(&request.id) {
+        if self.requests.lock().contains_key(&request.id) {
             return Err(ErrorData::invalid_request(
                 "Invalid Request: another request with this id is not answered yet",
                 None,
@@ -168,26 +162,22 @@ impl Connection {
         answering: F,
     ) -> impl Future<Output = Option<F::Output>> + use<F> {
         let (handle, registration) = AbortHandle::new_pair();
-        let open = {
-            let mut requests = self.requests.lock();
-            requests.next += 1;
-            let number = requests.next;
-            match requests.by_id.entry(id.clone()) {
-                Entry::Occupied(_) => None,
-                Entry::Vacant(place) => {
-                    place.insert((number, handle));
-                    Some(OpenRequest {
-                        connection: Arc::clone(self),
-                        id,
-                        number,
-                    })
-                }
+        let open = match self.requests.lock().entry(id.clone()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(place) => {
+                place.insert(handle.clone());
+                Some(OpenRequest {
+                    connection: Arc::clone(self),
+                    id,
+                    handle,
+                })
             }
         };
         let answering = Abortable::new(answering, registration);
         async move {
             let answer = answering.await.ok()?;
-            open.is_none_or(|open| open.end()).then_some(answer)
+            open.is_none_or(|open| !open.handle.is_aborted())
+                .then_some(answer)
         }
     }
 
@@ -199,8 +189,10 @@ impl Connection {
                 .rest
                 .get("requestId")
                 .and_then(request_id);
-            let cancelled = id.and_then(|id| self.requests.lock().by_id.remove(&id));
-            cancelled.into_iter().for_each(|(_, handle)| handle.abort());
+            let mut requests = self.requests.lock();
+            if let Some(cancelled) = id.and_then(|id| requests.remove(&id)) {
+                cancelled.abort();
+            }
         }
     }
 
@@ -242,15 +234,8 @@ impl Connection {
     /// Ends the connection, and all calls that it waits for.
     pub(crate) fn end(&self) {
         self.ended.cancel();
-        let open = std::mem::take(&mut self.requests.lock().by_id);
-        open.into_values().for_each(|(_, handle)| handle.abort());
-    }
-}
-
-impl OpenQuestion {
-    /// The answer; `None` if the connection has ended.
-    pub(crate) async fn answer(&mut self) -> Option<QuestionAnswer> {
-        (&mut self.answer).await.ok()
+        let mut requests = self.requests.lock();
+        requests.drain().for_each(|(_, handle)| handle.abort());
     }
 }
 
@@ -264,25 +249,17 @@ impl Drop for OpenQuestion {
 struct OpenRequest {
     connection: Arc<Connection>,
     id: RequestId,
-    number: u64,
-}
-
-impl OpenRequest {
-    /// Closes the request; returns true if it was open, and not cancelled.
-    fn end(&self) -> bool {
-        let mut requests = self.connection.requests.lock();
-        let open = requests.by_id.get(&self.id);
-        let is_open = open.is_some_and(|(number, _)| *number == self.number);
-        if is_open {
-            requests.by_id.remove(&self.id);
-        }
-        is_open
-    }
+    handle: AbortHandle,
 }
 
 impl Drop for OpenRequest {
+    /// Closes the request. One that was cancelled is closed already, and another one may have its
+    /// identifier.
     fn drop(&mut self) {
-        self.end();
+        let mut requests = self.connection.requests.lock();
+        if !self.handle.is_aborted() {
+            requests.remove(&self.id);
+        }
     }
 }
 

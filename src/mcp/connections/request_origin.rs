@@ -123,10 +123,11 @@ impl RequestOrigin {
                 &parameters,
             )));
         });
-        let answer = tokio::time::timeout(timeout, open.answer()).await;
+        let answer = tokio::time::timeout(timeout, &mut open.answer).await;
         let answer = answer.map_err(|_| "there was no answer in time")?;
         ScopeGuard::into_inner(withdrawal);
-        let QuestionAnswer { outcome, in_flight } = answer.ok_or("the connection has ended")?;
+        let QuestionAnswer { outcome, in_flight } =
+            answer.map_err(|_| "the connection has ended")?;
         self.in_flight = Some(in_flight);
         let answer =
             outcome.map_err(|error| format!("the client answered with an error: {error}"))?;
