@@ -16,8 +16,7 @@ use crate::caller::{Caller, WaitPlace};
 use crate::json::JsonObject;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::meta_tools::{
-    InnerCall, MetaTools, RefusedCall, describe_operations, read_handle, read_inner_call,
-    search_operations,
+    InnerCall, MetaTools, describe_operations, read_handle, read_inner_call, search_operations,
 };
 use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::observe::call::note;
@@ -116,34 +115,34 @@ impl Catalog {
                 read_handle(meta_tools, arguments, &seen, &self.view.path, caller)
             }
         };
-        let through = |seen, tool, arguments| OperationCall {
-            through: Some(kind),
-            ..self.resolved(seen, tool, Some(arguments))
-        };
-        Some(match read {
+        let (refused, meant) = match read {
             Ok(InnerCall {
                 api,
                 tool,
                 arguments,
                 remarks,
                 wait,
-            }) => Plan::Call(OperationCall {
-                remarks,
-                wait,
-                ..through(api, tool, arguments)
-            }),
-            Err(refused) => {
-                let RefusedCall { result, operation } = *refused;
-                let meant = operation.map(|(api, tool)| through(api, tool, JsonObject::new()));
-                Plan::Answer(Box::pin(async move {
-                    match meant {
-                        Some(meant) => meant.note(),
-                        None => note(|record| record.meta_tool = Some(kind.name())),
-                    }
-                    Box::new(result.ended_as(CallOutcome::InvalidArguments))
-                }))
+            }) => {
+                let call = |arguments| OperationCall {
+                    through: Some(kind),
+                    remarks,
+                    wait,
+                    ..self.resolved(api, tool, Some(arguments))
+                };
+                match arguments {
+                    Ok(arguments) => return Some(Plan::Call(call(arguments))),
+                    Err(refused) => (refused, Some(call(JsonObject::new()))),
+                }
             }
-        })
+            Err(refused) => (refused, None),
+        };
+        Some(Plan::Answer(Box::pin(async move {
+            match meant {
+                Some(meant) => meant.note(),
+                None => note(|record| record.meta_tool = Some(kind.name())),
+            }
+            Box::new(refused.ended_as(CallOutcome::InvalidArguments))
+        })))
     }
 
     /// A call of that operation by its own name.

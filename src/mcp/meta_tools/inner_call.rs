@@ -29,7 +29,8 @@ pub(crate) struct InnerCall {
     /// Its API as the caller sees it.
     pub(crate) api: VisibleApi,
     pub(crate) tool: ToolIndex,
-    pub(crate) arguments: JsonObject,
+    /// The arguments, or the reason for which the operation is not called.
+    pub(crate) arguments: Result<JsonObject, Box<ToolResult>>,
     /// Remarks about values that were read differently from how they were written, in sentences for
     /// the model.
     pub(crate) remarks: Vec<String>,
@@ -37,54 +38,29 @@ pub(crate) struct InnerCall {
     pub(crate) wait: Option<Box<OpenedWait>>,
 }
 
-/// A refused call through a meta-tool.
-pub(crate) struct RefusedCall {
-    /// The answer.
-    pub(crate) result: Box<ToolResult>,
-    /// The operation that was meant, with its API, if one is served under the name.
-    pub(crate) operation: Option<(VisibleApi, ToolIndex)>,
-}
-
-impl From<Box<ToolResult>> for Box<RefusedCall> {
-    fn from(result: Box<ToolResult>) -> Self {
-        Box::new(RefusedCall {
-            result,
-            operation: None,
-        })
-    }
-}
-
 /// Reads the call from the arguments of a meta-tool that calls operations of one class.
 ///
 /// # Errors
-/// The result of a call that is not made: an unknown operation, one of another class, or malformed
-/// arguments.
+/// The result of a call that is not made: malformed arguments, or an unknown operation.
 pub(crate) fn read_inner_call(
     meta_tools: &MetaTools,
     kind: MetaToolKind,
     arguments: Option<JsonObject>,
     seen: &VisibleApis,
-) -> Result<InnerCall, Box<RefusedCall>> {
+) -> Result<InnerCall, Box<ToolResult>> {
     let checked = meta_tools.check(kind, arguments)?;
     let (mut arguments, mut remarks) = (checked.arguments, Vec::from_iter(checked.repairs));
     let name = arguments.remove("operation");
     let name = name.as_ref().and_then(Value::as_str).unwrap_or_default();
     let (api, tool) = find_operation(meta_tools, name, seen, &mut remarks)?;
-    let read = read_named_call(meta_tools, kind, (api, tool), &mut arguments, &mut remarks);
-    let api = api.clone();
-    match read {
-        Ok(arguments) => Ok(InnerCall {
-            api,
-            tool,
-            arguments,
-            remarks,
-            wait: None,
-        }),
-        Err(result) => Err(Box::new(RefusedCall {
-            result,
-            operation: Some((api, tool)),
-        })),
-    }
+    let arguments = read_named_call(meta_tools, kind, (api, tool), &mut arguments, &mut remarks);
+    Ok(InnerCall {
+        api: api.clone(),
+        tool,
+        arguments,
+        remarks,
+        wait: None,
+    })
 }
 
 /// Reads the arguments of the operation, if this is its meta-tool.
@@ -226,7 +202,7 @@ pub(crate) fn read_handle(
     seen: &VisibleApis,
     endpoint: &str,
     caller: &Caller,
-) -> Result<InnerCall, Box<RefusedCall>> {
+) -> Result<InnerCall, Box<ToolResult>> {
     let arguments = meta_tools.check(MetaToolKind::Wait, arguments)?.arguments;
     let handle = arguments
         .get("handle")
@@ -253,13 +229,12 @@ pub(crate) fn read_handle(
             return Err(refuse(format!(
                 "The handle is of the operation `{}`, which is not served to you any more. Nothing was sent.",
                 one_line(&state.tool)
-            ))
-            .into());
+            )));
         };
         return Ok(InnerCall {
             api: api.clone(),
             tool,
-            arguments,
+            arguments: Ok(arguments),
             remarks: Vec::new(),
             wait: Some(Box::new(OpenedWait { state, is_look })),
         });
@@ -269,8 +244,7 @@ pub(crate) fn read_handle(
         HandleError::Foreign => "The handle is not valid here: it was changed, or made for another client, another endpoint, or by a \
              server that has ended or has another key. Give it exactly as the result had it. Nothing was sent."
             .to_owned(),
-    })
-    .into())
+    }))
 }
 
 /// The longest description of an operation in the compact form, in bytes.

@@ -17,9 +17,7 @@ mod listing;
 mod meta_tool_set;
 mod search_tool;
 
-pub(crate) use self::inner_call::{
-    InnerCall, RefusedCall, describe_operations, read_handle, read_inner_call,
-};
+pub(crate) use self::inner_call::{InnerCall, describe_operations, read_handle, read_inner_call};
 pub(crate) use self::listing::{MAX_QUERY_LENGTH, tag_counts, why_meta_tool_is_missing};
 pub(crate) use self::meta_tool_set::{MetaTools, decide};
 pub(crate) use self::search_tool::{has_effect_and_tag, rank_operations, search_operations};
