@@ -88,23 +88,27 @@ impl ToolIndex {
 /// An API as tools.
 pub struct Api {
     tools: Vec<BoundTool>,
-    /// All tools as clients get them, separated by commas.
-    list: Bytes,
+    /// All tools as clients get them, separated by commas; those are missing whose input schemas are
+    /// made on first use.
+    pub(crate) list: Bytes,
     by_name: HashMap<Arc<str>, ToolIndex>,
     /// The tools that settings leave out or ask about because of their words.
     pub(crate) restrictions: Vec<Restriction>,
-    /// Least number of bytes of its list, if it is too long.
-    too_long: Option<usize>,
+    /// Least number of bytes of its list if it is too long, in which case most tools have no input
+    /// schema yet.
+    pub(crate) too_long: Option<usize>,
     left_out: Vec<(String, LeftOut)>,
     warnings: Vec<String>,
     name: Option<ApiName>,
-    /// Its introduction, in the words of the operator and of the document.
-    about: About,
+    /// Its introduction: what the operator set, and else what its document has.
+    pub(crate) about: About,
     /// The settings that its tools were made with.
     pub(crate) options: AnnotateOptions,
     /// The place in which the operator sets its credentials.
     pub(crate) credential_place: CredentialPlace,
-    logins: Vec<(String, Result<Arc<Login>, String>)>,
+    /// Each security scheme of OAuth, with the login that gives its tokens, or the reason for which
+    /// there is none.
+    pub(crate) logins: Vec<(String, Result<Arc<Login>, String>)>,
     proxy: ApiProxy,
     search_index: OnceLock<SearchIndex>,
     recent_texts: RecentTexts,
@@ -210,11 +214,6 @@ impl Api {
         &self.proxy.document
     }
 
-    /// Its introduction: what the operator set, and else what its document has.
-    pub(crate) fn about(&self) -> &About {
-        &self.about
-    }
-
     /// Its title, as clients and people see it.
     pub(crate) fn title(&self) -> &str {
         self.about.title.as_deref().unwrap_or_default()
@@ -232,23 +231,11 @@ impl Api {
         &self.options.names.prefix
     }
 
-    /// Returns each security scheme of OAuth, with the login that gives its tokens, or the reason
-    /// for which there is none.
-    pub(crate) fn logins(&self) -> &[(String, Result<Arc<Login>, String>)] {
-        &self.logins
-    }
-
     /// Returns warnings for the operator, in sentences: restrictions because of words, and missing
     /// or misnamed credentials.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
-    }
-
-    /// Returns the least number of bytes of the list of its tools if it is too long, in which case
-    /// most have no input schema yet.
-    pub(crate) fn too_long(&self) -> Option<usize> {
-        self.too_long
     }
 
     /// Returns the reason for which the settings leave out the tool of that name; `None` if they do
@@ -262,12 +249,6 @@ impl Api {
     #[must_use]
     pub fn tools(&self) -> &[BoundTool] {
         &self.tools
-    }
-
-    /// All tools as clients get them, separated by commas; those are missing whose input schemas
-    /// are made on first use.
-    pub(crate) fn list(&self) -> &Bytes {
-        &self.list
     }
 
     /// The tool of that name.

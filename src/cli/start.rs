@@ -268,7 +268,7 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
         );
         match config.list.mode {
             ListMode::Unset => {
-                let bytes = api.too_long().unwrap_or_else(|| cost::list_bytes(api));
+                let bytes = api.too_long.unwrap_or_else(|| cost::list_bytes(api));
                 tracing::warn!(
                     "{instead} at least {bytes} bytes, about {} tokens, which is longer than 6 MiB; --tools all lists all, and --tools search says that this is meant",
                     bytes / TYPICAL_BYTES_PER_TOKEN

@@ -187,7 +187,7 @@ impl ListPieces {
     /// Adds the tools of an API that a caller may list.
     fn add_api(&mut self, seen: &VisibleApi) {
         if seen.shows_all() {
-            let list = seen.api.list();
+            let list = &seen.api.list;
             return self.push(list.len(), ListPart::Text(list.clone()));
         }
         let part = |tools| ListPart::Tools(Arc::clone(&seen.api), tools);

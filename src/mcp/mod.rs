@@ -139,7 +139,7 @@ impl McpServer {
         }
         let slot = |api: &Arc<Api>| ApiSlot {
             name: api.name().cloned(),
-            about: api.about().clone(),
+            about: api.about.clone(),
             prefix: api.prefix().to_owned(),
             ..ApiSlot::default()
         };

@@ -42,7 +42,7 @@ pub(super) async fn find_logins(
     let loaded = load_each(config.apis, LoadPurpose::Serve).await?;
     let (mut logins, mut labels, mut why) = (Vec::new(), Vec::new(), Vec::new());
     for (_, loaded) in &loaded.apis {
-        for (own, login) in loaded.api.logins() {
+        for (own, login) in &loaded.api.logins {
             let mut label = format!("`{}`", one_line(own));
             if let Some(api) = loaded.api.name() {
                 label.push_str(&format!(" of the API `{api}`"));

@@ -96,7 +96,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let servers = server::declared_servers(document);
     let asked_server = settings.asked_server(&servers);
     warn_about_servers(&settings.config, api, asked_server.is_some())?;
-    let about = api.about();
+    let about = &api.about;
     let name = bundle_name(
         command.name.as_deref(),
         settings.config.options.about.name.as_deref(),

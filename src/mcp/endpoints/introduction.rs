@@ -190,7 +190,7 @@ fn introduce_one(mut config: ServerConfig, api: &Api, reads_only: bool) -> Serve
     let title = api.title();
     let version = document.api_version();
     let version = version.map(|version| format!(" {}", text::one_line(version)));
-    let about = api.about();
+    let about = &api.about;
     let described = document
         .description()
         .filter(|_| about.instructions.is_none());
