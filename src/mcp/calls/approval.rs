@@ -11,10 +11,11 @@
 //! - `question_text` in `mcp/calls/approval.rs` writes the question, and `call_digest` there binds the
 //!   answer to the call.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lru::LruCache;
 use parking_lot::Mutex;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
@@ -313,9 +314,8 @@ const MAX_ANSWERS: usize = 10_000;
 /// The answered questions, each kept until it expires.
 pub(crate) struct AnsweredQuestions {
     lifetime: Duration,
-    questions: HashSet<Vec<u8>>,
-    /// The same in the order of the answers.
-    by_age: VecDeque<(Instant, Vec<u8>, ClientKey)>,
+    /// In the order of the answers.
+    questions: LruCache<Vec<u8>, (Instant, ClientKey)>,
     /// Number of questions that each client has answered.
     held: HashMap<ClientKey, usize>,
 }
@@ -325,8 +325,7 @@ impl AnsweredQuestions {
     pub(crate) fn new(lifetime: Duration) -> Self {
         Self {
             lifetime,
-            questions: HashSet::new(),
-            by_age: VecDeque::new(),
+            questions: LruCache::unbounded(),
             held: HashMap::new(),
         }
     }
@@ -346,19 +345,16 @@ impl AnsweredQuestions {
         {
             return false;
         }
-        self.by_age.push_back((now, question.clone(), client));
         self.held.insert(client, own + 1);
-        self.questions.insert(question)
+        self.questions.put(question, (now, client)).is_none()
     }
 
     fn forget_old(&mut self, now: Instant) {
-        while let Some((at, ..)) = self.by_age.front()
+        while let Some((_, (at, client))) = self.questions.peek_lru()
             && now.saturating_duration_since(*at) >= self.lifetime
         {
-            let Some((_, question, client)) = self.by_age.pop_front() else {
-                return;
-            };
-            self.questions.remove(&question);
+            let client = *client;
+            self.questions.pop_lru();
             if let Some(own) = self.held.get_mut(&client) {
                 *own -= 1;
                 if *own == 0 {
@@ -391,13 +387,6 @@ mod tests {
             answered.take_first_answer(b"again".to_vec(), one, later),
             "what is old is forgotten"
         );
-        assert_eq!(
-            (
-                answered.questions.len(),
-                answered.by_age.len(),
-                answered.held.len()
-            ),
-            (1, 1, 1)
-        );
+        assert_eq!((answered.questions.len(), answered.held.len()), (1, 1));
     }
 }
