@@ -14,7 +14,6 @@ pub(crate) mod jwt;
 pub(crate) mod limits;
 mod protected_resources;
 
-use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,6 +42,7 @@ use self::protected_resources::Resources;
 use crate::call_error::SignInChallenge;
 use crate::caller::client_grant::{NO_TOKEN, ScopeDemand};
 use crate::caller::{AuthenticatedClient, Caller, ClientKey, Peer};
+use crate::mcp::connections::request_origin::sole_header;
 use crate::mcp::endpoints::served_apis::{MCP_PATH, ServedApis};
 use crate::observe;
 use crate::outbound::HttpClient;
@@ -219,14 +219,10 @@ impl ClientAdmission {
         self.refuse(refusal, path)
     }
 
-    /// The scopes that calls need, by the paths of the endpoints.
-    pub(crate) fn scope_demands(&self) -> HashMap<String, ScopeDemand> {
-        let Some(oauth) = &self.oauth else {
-            return HashMap::new();
-        };
-        let all = self.resources.by_path.iter();
-        all.map(|(path, resource)| (path.clone(), oauth.demand(resource)))
-            .collect()
+    /// The scopes that calls need at the endpoint at a path.
+    pub(crate) fn scope_demand(&self, path: &str) -> Option<ScopeDemand> {
+        let resource = self.resources.by_path.get(path)?;
+        Some(self.oauth.as_ref()?.demand(resource))
     }
 
     /// The answer to a call whose client lacks scopes.
@@ -365,11 +361,8 @@ fn challenge(
 /// The token of `Authorization: Bearer TOKEN`; the scheme's case does not matter (RFC 9110 section
 /// 11.1).
 fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let value = values.next().ok_or(Refusal::NoToken)?.as_bytes();
-    if values.next().is_some() {
-        return Err(Refusal::SeveralTokens);
-    }
+    let value = sole_header(headers, header::AUTHORIZATION).map_err(|()| Refusal::SeveralTokens)?;
+    let value = value.ok_or(Refusal::NoToken)?.as_bytes();
     match value.split_at_checked(7) {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => Ok(token.trim_ascii()),
         _ => Err(Refusal::NoToken),

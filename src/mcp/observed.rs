@@ -1,10 +1,9 @@
 //! Records of a request for metrics, traces and the audit log: its arrival and its end.
 
 use http::Version;
-use http::header::HeaderMap;
 use rmcp::model::{ErrorCode, ErrorData, Implementation, ServerResult};
 
-use super::connections::request_origin::RequestOrigin;
+use super::connections::request_origin::{RequestOrigin, sole_text};
 use super::protocol::answer::{McpAnswer, McpRefusal};
 use super::protocol::message::{McpRequest, Method};
 use super::protocol::version::ProtocolVersion;
@@ -71,15 +70,9 @@ fn arrived_contexts(message: Option<TraceContext>, origin: &RequestOrigin) -> Ar
     };
     ArrivedContexts {
         message,
-        request: sole_header(headers, "traceparent").and_then(read),
+        request: sole_text(headers, "traceparent").and_then(read),
         is_trusted: origin.http.is_none() || origin.caller.client.is_some(),
     }
-}
-
-fn sole_header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next().filter(|_| values.next().is_none())?;
-    value.to_str().ok()
 }
 
 fn http_version(version: Version) -> Option<&'static str> {

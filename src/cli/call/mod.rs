@@ -5,7 +5,6 @@ mod arguments;
 mod caller;
 mod dry_run;
 
-use std::collections::HashMap;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -95,9 +94,7 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let has_keys = config.process.state_keys.is_some();
     let mut gate = Gate::default();
     if user.is_some() {
-        // The empty path is every endpoint.
-        let demand = (String::new(), caller::scope_demand(&config));
-        gate.demands = Arc::new(HashMap::from([demand]));
+        gate.demand = Some(Arc::new(caller::scope_demand(&config)));
     }
     seal_handles_with(config.process.state_keys.as_ref());
     // What the calls of a mock go to lives as long as this.

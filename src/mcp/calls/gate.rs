@@ -5,7 +5,6 @@
 //! the arguments, once; the request with masked credentials; and the consent of a person. So nobody
 //! is asked about a call that would fail.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::approval::{Approver, Asking};
@@ -19,8 +18,8 @@ use crate::proxy::OnMissingCredential;
 /// Decides about the calls of a server.
 #[derive(Clone, Default)]
 pub(crate) struct Gate {
-    /// Scopes that calls need, by the paths of the endpoints; the empty path is every other one.
-    pub(crate) demands: Arc<HashMap<String, ScopeDemand>>,
+    /// Scopes that calls need at the endpoint of the server.
+    pub(crate) demand: Option<Arc<ScopeDemand>>,
     /// Asks for the consent of a person, if some calls need it.
     pub(crate) approver: Option<Arc<Approver>>,
 }
@@ -99,8 +98,7 @@ impl Gate {
     /// The scopes that a caller has to ask for; none if it lacks none.
     pub(crate) fn missing_scopes(&self, call: &OperationCall, caller: &Caller) -> Vec<String> {
         let of_api = call.lacking_scopes(caller);
-        let demand = self.demands.get(&*call.endpoint);
-        match demand.or_else(|| self.demands.get("")) {
+        match &self.demand {
             Some(demand) => {
                 let is_read_only = call.offered().hints.is_read_only();
                 demand.missing(&caller.granted().scopes, &of_api, is_read_only)

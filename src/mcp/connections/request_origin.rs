@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::{AsHeaderName, HeaderMap, HeaderValue};
 use rmcp::RoleServer;
 use rmcp::model::{
     CancelledNotificationParam, ClientCapabilities, ClientResult, ElicitRequest,
@@ -133,6 +134,25 @@ impl RequestOrigin {
             outcome.map_err(|error| format!("the client answered with an error: {error}"))?;
         serde_json::from_value(answer).map_err(|error| format!("the answer is not valid: {error}"))
     }
+}
+
+/// The value of a header that may be there once: who takes another one of several would judge
+/// another request.
+///
+/// # Errors
+/// It is there several times.
+pub(crate) fn sole_header(
+    headers: &HeaderMap,
+    name: impl AsHeaderName,
+) -> Result<Option<&HeaderValue>, ()> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next();
+    values.next().map_or(Ok(value), |_| Err(()))
+}
+
+/// The text of a header that is there once.
+pub(crate) fn sole_text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+    sole_header(headers, name).ok()??.to_str().ok()
 }
 
 async fn ask_peer(

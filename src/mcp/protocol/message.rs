@@ -135,6 +135,14 @@ impl Message {
         let members = members.as_ref().ok_or_else(|| refuse(NOT_A_REQUEST))?;
         members.message(text).map_err(refuse)
     }
+
+    /// The request, if it calls a tool.
+    pub(crate) fn call(&self) -> Option<&McpRequest> {
+        match self {
+            Self::Request(request) if request.method == Method::CallTool => Some(request),
+            Self::Request(_) | Self::Notification(_) | Self::Answer(_) => None,
+        }
+    }
 }
 
 impl Method {

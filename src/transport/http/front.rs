@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use futures_util::future::Either;
@@ -27,7 +27,7 @@ use super::sessions::{SESSION_ID_HEADER, Sessions, UsedSession};
 use crate::admission::ClientAdmission;
 use crate::caller::{AuthenticatedClient, Caller, Peer};
 use crate::mcp::connections::connection::{Connection, Outbox};
-use crate::mcp::connections::request_origin::RequestOrigin;
+use crate::mcp::connections::request_origin::{RequestOrigin, sole_header};
 use crate::mcp::connections::subscription::report_changes;
 use crate::mcp::dispatch::Answered;
 use crate::mcp::protocol::answer::{McpAnswer, McpRefusal};
@@ -123,26 +123,13 @@ impl Front {
         path: &str,
         bytes: &Bytes,
     ) -> Answer {
-        let message = match read_message(&origin.caller.headers, bytes) {
-            Ok(message) => message,
-            Err((refusal, is_call)) => {
-                if is_call {
-                    observed::observe_refused_call(&origin, None);
-                }
-                return Err(refusal);
+        let message = read_message(&origin, bytes)?;
+        let checked = message::check_message(&origin.caller.headers, &message);
+        origin.version_header = checked.inspect_err(|_| {
+            if let Some(call) = message.call() {
+                observed::observe_refused_call(&origin, Some(call));
             }
-        };
-        match message::check_message(&origin.caller.headers, &message) {
-            Ok(version) => origin.version_header = version,
-            Err(refusal) => {
-                if let Message::Request(request) = &message
-                    && request.method == McpMethod::CallTool
-                {
-                    observed::observe_refused_call(&origin, Some(request));
-                }
-                return Err(refusal);
-            }
-        }
+        })?;
         let is_handshake = matches!(&message, Message::Request(request) if request.method == McpMethod::Initialize);
         let session = match &self.sessions {
             Some(sessions) if message::is_of_session(origin.version_header, &message) => {
@@ -338,14 +325,11 @@ fn find_session(
     caller: &Caller,
     path: &str,
 ) -> Result<Option<UsedSession>, Box<Response>> {
-    let mut ids = caller.headers.get_all(SESSION_ID_HEADER).iter();
-    let Some(id) = ids.next() else {
+    let why = "the request names two sessions\n";
+    let id = sole_header(&caller.headers, SESSION_ID_HEADER);
+    let Some(id) = id.or_else(|()| refused((StatusCode::BAD_REQUEST, why)))? else {
         return Ok(None);
     };
-    if ids.next().is_some() {
-        let why = "the request names two sessions\n";
-        return refused((StatusCode::BAD_REQUEST, why));
-    }
     let owner = caller.client.as_ref().map(|client| client.key);
     // The same answer as for a session that does not exist, so that others cannot find out about
     // it.
@@ -365,23 +349,29 @@ fn caller_of(parts: &mut Parts, client: Option<AuthenticatedClient>) -> Caller {
     }
 }
 
-/// Reads the message of a POST, or refuses it, and says whether it is a call all the same.
-fn read_message(headers: &HeaderMap, bytes: &[u8]) -> Result<Message, (Box<Response>, bool)> {
-    let is_call = |message: &Message| matches!(message, Message::Request(request) if request.method == McpMethod::CallTool);
+/// Reads the message of a POST, or refuses it.
+fn read_message(origin: &RequestOrigin, bytes: &[u8]) -> Result<Message, Box<Response>> {
+    let headers = &origin.caller.headers;
+    let note_call = |is_call: bool| {
+        if is_call {
+            observed::observe_refused_call(origin, None);
+        }
+    };
     if let Err(refusal) = message::check_content_type(headers) {
         // Only who observes calls wants to know.
-        let is_call = observe::is_on()
-            && Message::read(bytes)
-                .map_or_else(|unreadable| unreadable.is_call, |message| is_call(&message));
-        return Err((refusal, is_call));
+        if observe::is_on() {
+            let read = Message::read(bytes);
+            note_call(read.map_or_else(
+                |unreadable| unreadable.is_call,
+                |message| message.call().is_some(),
+            ));
+        }
+        return Err(refusal);
     }
     let message = Message::read(without_mark(bytes)).or_else(|unreadable| {
-        let is_call = unreadable.is_call;
-        let refused = refused_message(unreadable.into_http_answer());
-        refused.map_err(|refusal| (refusal, is_call))
+        note_call(unreadable.is_call);
+        refused_message(unreadable.into_http_answer())
     })?;
-    match message::check_accept(headers) {
-        Ok(()) => Ok(message),
-        Err(refusal) => Err((refusal, is_call(&message))),
-    }
+    message::check_accept(headers).inspect_err(|_| note_call(message.call().is_some()))?;
+    Ok(message)
 }

@@ -13,6 +13,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::uri::Authority;
 
+use crate::mcp::connections::request_origin::sole_header;
 use crate::observe;
 
 /// The layer that applies [`guard`].
@@ -122,11 +123,9 @@ pub(super) fn named_host<'r>(
     headers: &'r HeaderMap,
     uri: &'r Uri,
 ) -> Result<&'r str, &'static str> {
-    let mut hosts = headers.get_all(header::HOST).iter();
-    let named = hosts.next().map(|value| value.to_str().unwrap_or_default());
-    if hosts.next().is_some() {
-        return Err("the request has two Host headers");
-    }
+    let named = sole_header(headers, header::HOST);
+    let named = named.map_err(|()| "the request has two Host headers")?;
+    let named = named.map(|value| value.to_str().unwrap_or_default());
     match (named, uri.authority().map(Authority::as_str)) {
         (Some(host), Some(authority)) if !host.eq_ignore_ascii_case(authority) => {
             Err("Host and :authority differ")

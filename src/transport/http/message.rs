@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::host_and_origin::refused;
 use crate::caller::Caller;
 use crate::caller::memory_budget::{HeldMemory, MemoryBudget, OutOfMemory};
+use crate::mcp::connections::request_origin::sole_header;
 use crate::mcp::protocol::answer::{Frame, McpAnswer, McpRefusal};
 use crate::mcp::protocol::message::{McpRequest, Message, Method, RequestParameters};
 use crate::mcp::protocol::version::ProtocolVersion;
@@ -203,14 +204,13 @@ pub(super) fn version_header(
 }
 
 fn version_text(headers: &HeaderMap) -> Result<Option<&str>, Box<Response>> {
-    let invalid = |why: &'static str| refused((StatusCode::BAD_REQUEST, why));
-    let mut values = headers.get_all(VERSION_HEADER).iter();
-    let value = values.next().map(HeaderValue::to_str);
-    if values.next().is_some() {
-        return invalid("Bad Request: MCP-Protocol-Version is there twice");
-    }
-    let why = "Bad Request: Invalid MCP-Protocol-Version header encoding";
-    value.transpose().or_else(|_| invalid(why))
+    let value = sole_header(headers, VERSION_HEADER);
+    let value = value.map_err(|()| "Bad Request: MCP-Protocol-Version is there twice");
+    let text = value.and_then(|value| {
+        let text = value.map(HeaderValue::to_str).transpose();
+        text.map_err(|_| "Bad Request: Invalid MCP-Protocol-Version header encoding")
+    });
+    text.or_else(|why| refused((StatusCode::BAD_REQUEST, why)))
 }
 
 fn known_version(name: &str) -> Result<ProtocolVersion, Box<Response>> {
@@ -325,19 +325,15 @@ fn check_initialize(
     Ok(())
 }
 
-/// The value of a header that is there at most once: who takes another one of several would judge
-/// another message.
-fn sole_header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, ErrorData> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next();
-    if values.next().is_some() {
-        return mismatch(format!("duplicate {name} header"));
-    }
+/// The text of a header that is there at most once.
+fn header_text<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, ErrorData> {
+    let value = sole_header(headers, name);
+    let value = value.or_else(|()| mismatch(format!("duplicate {name} header")))?;
     Ok(value.and_then(|value| value.to_str().ok()))
 }
 
 fn check_method_header(headers: &HeaderMap, method: &str) -> Result<(), ErrorData> {
-    match sole_header(headers, METHOD_HEADER)? {
+    match header_text(headers, METHOD_HEADER)? {
         None => mismatch("missing required Mcp-Method header"),
         Some(value) if value != method => mismatch(format!(
             "Mcp-Method header `{value}` does not match body method `{method}`"
@@ -364,7 +360,7 @@ fn check_method(
     let Some(name) = name.and_then(Value::as_str) else {
         return Ok(());
     };
-    let Some(value) = sole_header(headers, NAME_HEADER)? else {
+    let Some(value) = header_text(headers, NAME_HEADER)? else {
         return mismatch(format!("missing required Mcp-Name header for `{method}`"));
     };
     match decode(value) {

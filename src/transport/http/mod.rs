@@ -164,13 +164,9 @@ pub async fn serve(
     };
     let page = ServedPage::new(&options.page, sign_in, options.access.public_url.as_ref());
     let draining = server.readiness.draining.clone();
-    let demands = admission
-        .as_ref()
-        .map(|admission| admission.scope_demands());
     // Who needs a token is not told where the API is.
     let is_open = sign_in == SignIn::None && options.page.kind == PageKind::Full;
     let mut server = server;
-    server.gate.demands = Arc::new(demands.unwrap_or_default());
     server.shows_requests = is_open;
     let front = router::front(&server, options, admission, page, streams.clone());
     let connections = Connections::new(front, draining);

@@ -39,7 +39,16 @@ pub(super) fn front(
     streams: CancellationToken,
 ) -> Front {
     let allowed = Arc::new(options.allowed.clone());
-    let endpoints = server.apis.endpoints.iter();
+    let endpoints = server.apis.endpoints.iter().map(|endpoint| {
+        let path = &*endpoint.view.path;
+        let mut server = server.at(endpoint);
+        let demand = admission
+            .as_ref()
+            .and_then(|admission| admission.scope_demand(path));
+        server.gate.demand = demand.map(Arc::new);
+        (path.into(), server)
+    });
+    let endpoints = endpoints.collect();
     let has_page = page.is_some();
     let page_router = router(server, Arc::clone(&allowed), admission.clone(), page);
     let files = options.files.as_ref().map(|store| {
@@ -60,9 +69,7 @@ pub(super) fn front(
     }
     Front {
         router: TowerToHyperService::new(router),
-        endpoints: endpoints
-            .map(|endpoint| (endpoint.view.path.as_ref().into(), server.at(endpoint)))
-            .collect(),
+        endpoints,
         allowed,
         admission,
         sessions: server.asks_by_client().then(Arc::<Sessions>::default),

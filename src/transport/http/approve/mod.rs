@@ -23,6 +23,7 @@ use super::host_and_origin::{Allowed, refuse_foreign, refused, refused_method};
 use super::page::ServedPage;
 use crate::admission::ClientAdmission;
 use crate::mcp::calls::by_link::{APPROVE_PATH, Links};
+use crate::mcp::connections::request_origin::sole_text;
 use crate::shared_state::connection::StateUnavailable;
 
 /// Number of bytes of an answer, and the time within which it is read.
@@ -94,7 +95,7 @@ impl ApprovalRoute {
         self.check_host(parts)?;
         let id = parts.uri.path().strip_prefix(APPROVE_PATH);
         let id = id.unwrap_or_default();
-        let is_json = only(&parts.headers, &header::ACCEPT) == Some("application/json");
+        let is_json = sole_text(&parts.headers, &header::ACCEPT) == Some("application/json");
         match parts.method {
             Method::GET if is_json => {
                 self.approver(parts).await?;
@@ -131,7 +132,7 @@ impl ApprovalRoute {
             return refuse_foreign(allowed, &parts.headers, &parts.uri);
         }
         let own = self.links.origin();
-        let host = only(&parts.headers, &header::HOST).map(|host| format!("http://{host}"));
+        let host = sole_text(&parts.headers, &header::HOST).map(|host| format!("http://{host}"));
         if host.is_some() && host == own && parts.uri.authority().is_none() {
             return Ok(());
         }
@@ -142,15 +143,15 @@ impl ApprovalRoute {
     /// proxy signs the person in.
     fn check_sender(&self, headers: &HeaderMap) -> Result<(), Box<Response>> {
         const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-        let origin = only(headers, &header::ORIGIN).map(str::to_owned);
+        let origin = sole_text(headers, &header::ORIGIN).map(str::to_owned);
         let is_own = origin.is_some() && origin == self.links.origin();
         let is_same_site = !headers.contains_key(&SEC_FETCH_SITE)
-            || only(headers, &SEC_FETCH_SITE) == Some("same-origin");
+            || sole_text(headers, &SEC_FETCH_SITE) == Some("same-origin");
         if !(is_own && is_same_site) {
             let why = "Only the page of this server can answer.\n";
             return refused((StatusCode::FORBIDDEN, why));
         }
-        if only(headers, &header::CONTENT_TYPE) != Some("application/json") {
+        if sole_text(headers, &header::CONTENT_TYPE) != Some("application/json") {
             let why = "An answer is JSON.\n";
             return refused((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
         }
@@ -165,13 +166,6 @@ impl ApprovalRoute {
             (Some(_), None) => refused((StatusCode::UNAUTHORIZED, "Nobody may agree.\n")),
         }
     }
-}
-
-/// The value of a header that is there once.
-fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next().filter(|_| values.next().is_none())?;
-    value.to_str().ok()
 }
 
 /// What became of a question, or a refusal, because the state of the replicas is away.
