@@ -31,7 +31,7 @@ use self::bound_tool::{RecentTexts, bind_tools};
 pub(crate) use self::scheme_fields::scheme_fields;
 use crate::annotate::hint_review::{Restriction, describe_loosened, summarize_restrictions};
 use crate::annotate::names::nearest_name;
-use crate::annotate::{AnnotateOptions, AnnotatedTools, LeftOut, Pattern, Rule, annotate};
+use crate::annotate::{AnnotateOptions, LeftOut, Pattern, Rule, annotate};
 use crate::caller::Caller;
 use crate::credentials::forward::Forwarding;
 use crate::credentials::login::Login;
@@ -50,7 +50,7 @@ use crate::search::SearchIndex;
 use crate::spec::operation::rules::{AccessDemand, ValueSource};
 use crate::spec::operation::security;
 use crate::spec::operation::server_template::ServerError;
-use crate::spec::{Diagnostic, Document, Operation, Severity, operations};
+use crate::spec::{Diagnostic, Document, Severity, operations};
 
 /// Reason for which a document does not become an API.
 #[derive(Debug, Error)]
@@ -129,31 +129,46 @@ impl Api {
         clients: impl Into<Clients>,
     ) -> Result<(Self, Vec<Diagnostic>), BuildError> {
         let document = document.into();
-        let (operations, mut diagnostics) = operations(&document);
+        let (mut operations, mut diagnostics) = operations(&document);
         let (schemes, remarks) = security::schemes(&document);
         diagnostics.extend(remarks);
-        let mut binding = options.binding();
-        binding
-            .secrets
-            .extend(options.annotate.layers.rules.iter().flat_map(rule_secrets));
+        let ApiOptions {
+            annotate: tool_options,
+            name,
+            tenants: tenant_options,
+            mut secrets,
+            ..
+        } = options;
+        secrets.extend(tool_options.layers.rules.iter().flat_map(rule_secrets));
         let credentials = options.credentials.clone().unwrap_or_default();
+        let binding = BindingOptions {
+            destination: options.destination,
+            headers: options.headers,
+            credentials: options.credentials,
+            forward: options.forward.clone(),
+            secrets,
+            secrets_of_all: options.secrets_of_all,
+            upstream: options.upstream,
+            api: ApiName::metrics_label(name.as_ref()),
+            has_tenants: tenant_options.is_some(),
+        };
         let mut binder = Binder::new(&document, &schemes, &binding, &credentials, clients.into());
-        let mut wrong = binder.wrong_credentials(options.tenants.as_ref());
-        if options.name.is_some() {
+        let mut wrong = binder.wrong_credentials(tenant_options.as_ref());
+        if name.is_some() {
             wrong.extend(credentials.ambiguous_variables(&schemes));
         }
         if !wrong.is_empty() {
             return Err(BuildError::CredentialSettings(wrong));
         }
-        let annotated = annotate_operations(&document, operations, &mut binder, &options.annotate);
+        // No argument may set them.
+        for operation in &mut operations {
+            binder.drop_set_parameters(operation);
+        }
+        let annotated = annotate(&document, operations, &tool_options);
         let mut problems = Vec::new();
-        let (mut tools, list) = bind_tools(
-            annotated.tools,
-            &mut binder,
-            &options.annotate,
-            &mut problems,
-        )?;
-        let tenants = options.tenants.as_ref();
+        let (mut tools, list) =
+            bind_tools(annotated.tools, &mut binder, &tool_options, &mut problems)?;
+        let tenants = tenant_options.as_ref();
         let (tenants, of_tenants) = tenants.map(|tenants| binder.bind_tenants(tenants)).unzip();
         link_etags(tools.iter_mut().map(|tool| &mut tool.target));
         let found = binder.finish();
@@ -184,11 +199,10 @@ impl Api {
             restrictions: annotated.restrictions,
             too_long: annotated.too_long,
             left_out: annotated.left_out,
-            name: options.name,
+            name,
             about: options.about.complete(&document),
-            options: options.annotate,
-            credential_place: options
-                .tenants
+            options: tool_options,
+            credential_place: tenant_options
                 .as_ref()
                 .map_or_else(|| credentials.place(), |_| CredentialPlace::Tenants),
             logins: found.logins,
@@ -353,19 +367,6 @@ impl Api {
     }
 }
 
-/// The operations as tools, without the parameters that no argument may set.
-fn annotate_operations(
-    document: &Arc<Document>,
-    mut operations: Vec<Box<Operation>>,
-    binder: &mut Binder<'_>,
-    options: &AnnotateOptions,
-) -> AnnotatedTools {
-    for operation in &mut operations {
-        binder.drop_set_parameters(operation);
-    }
-    annotate(document, operations, options)
-}
-
 /// Returns the values of a rule that only the API may read.
 fn rule_secrets(rule: &Rule) -> impl Iterator<Item = SecretString> {
     rule.says
@@ -424,25 +425,4 @@ pub struct ApiOptions {
     /// The tenants to which calls go; then nothing goes to [`ApiOptions::destination`], and each
     /// has credentials of its own.
     pub tenants: Option<TenantOptions>,
-}
-
-impl ApiOptions {
-    /// The label in metrics.
-    pub(super) fn label(&self) -> ApiLabel {
-        ApiName::metrics_label(self.name.as_ref())
-    }
-
-    pub(super) fn binding(&self) -> BindingOptions {
-        BindingOptions {
-            destination: self.destination.clone(),
-            headers: self.headers.clone(),
-            credentials: self.credentials.clone(),
-            forward: self.forward.clone(),
-            secrets: self.secrets.clone(),
-            secrets_of_all: self.secrets_of_all.clone(),
-            upstream: self.upstream.clone(),
-            api: self.label(),
-            has_tenants: self.tenants.is_some(),
-        }
-    }
 }
