@@ -196,7 +196,7 @@ impl Api {
         let caller = &*caller;
         let paths = self.paths_of(bound);
         let mut call = self.proxy.begin(target, arguments, true, caller, paths)?;
-        record_begin().await.map_err(|_| CallError::NotRecorded)?;
+        record_begin().await.map_err(|()| CallError::NotRecorded)?;
         // On the heap: they are most of what a call holds, and what waits for a call is moved from
         // place to place.
         let reply = Box::pin(call.ask(Ask::Operation)).await?;
@@ -236,7 +236,7 @@ impl Api {
         let call = self
             .proxy
             .begin(&bound.target, arguments, false, caller, paths)?;
-        record_begin().await.map_err(|_| CallError::NotRecorded)?;
+        record_begin().await.map_err(|()| CallError::NotRecorded)?;
         let ending = Box::pin(call.resume(state.clone(), *is_look)).await;
         Ok(Box::pin(call.finish(ending)).await)
     }

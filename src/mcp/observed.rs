@@ -124,5 +124,5 @@ pub(crate) fn judge(outcome: &Result<McpAnswer, McpRefusal>) -> CallOutcome {
 /// read.
 pub(crate) fn observe_refused_call(origin: &RequestOrigin, request: Option<&McpRequest>) {
     let call = CallObservation::begin(TOOLS_CALL, || arrival(origin, request));
-    call.end(CallOutcome::InvalidMessage, |_| {});
+    call.end(CallOutcome::InvalidMessage);
 }

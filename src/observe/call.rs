@@ -102,9 +102,8 @@ impl CallObservation {
     }
 
     /// A call that ends before it is made.
-    pub(crate) fn end(self, outcome: CallOutcome, describe: impl FnOnce(&mut CallRecord)) {
+    pub(crate) fn end(self, outcome: CallOutcome) {
         if let Some(open) = &self.0 {
-            describe(&mut open.record.lock());
             open.end(outcome);
         }
     }
@@ -132,7 +131,7 @@ pub(crate) fn note(change: impl FnOnce(&mut CallRecord)) {
 ///
 /// # Errors
 /// The line could not be written: nothing may be sent.
-pub(crate) async fn record_begin() -> Result<(), CallOutcome> {
+pub(crate) async fn record_begin() -> Result<(), ()> {
     let Some(audit) = observe::audit().filter(|audit| audit.is_required) else {
         return Ok(());
     };
@@ -143,10 +142,7 @@ pub(crate) async fn record_begin() -> Result<(), CallOutcome> {
     let Ok(Some(line)) = line else {
         return Ok(());
     };
-    audit
-        .write_and_wait(line)
-        .await
-        .map_err(|()| CallOutcome::NotRecorded)?;
+    audit.write_and_wait(line).await?;
     note(|record| record.has_begun = true);
     Ok(())
 }

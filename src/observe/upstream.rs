@@ -8,7 +8,6 @@ use super::call::{CallRecord, with_current};
 use super::metrics::OriginLabels;
 use super::metrics::gauges::ReadGauges;
 use super::metrics::labels::{ApiLabel, CallOutcome, OTHER, known_method};
-use super::traces::Tracer;
 use super::traces::span::{AttributeValue, Attributes, OpenSpan, TraceContext};
 use crate::{observe, text};
 
@@ -51,7 +50,6 @@ struct TimedRequest<'u> {
 
 /// The span of a request to the API.
 struct OpenRequestSpan {
-    tracer: &'static Tracer,
     span: OpenSpan,
     url_template: Option<String>,
     /// Number of times that the request was sent before.
@@ -71,11 +69,10 @@ impl<'u> RequestTimer<'u> {
             span: None,
             passed_on: None,
         };
-        if let Some(tracer) = observe::tracer() {
+        if observe::tracer().is_some() {
             with_current(|call, parent| match parent {
                 Some(parent) => {
                     timed.span = Some(OpenRequestSpan {
-                        tracer,
                         span: parent.child(),
                         url_template: path_template(call),
                         resends: call.attempts.saturating_sub(1),
@@ -144,8 +141,9 @@ impl TimedRequest<'_> {
             Some(template) => format!("{method} {template}"),
             None => method.to_owned(),
         };
-        let span = open.span.end(name, attributes, has_failed);
-        open.tracer.finish(span);
+        if let Some(tracer) = observe::tracer() {
+            tracer.finish(open.span.end(name, attributes, has_failed));
+        }
     }
 
     /// The attributes of OpenTelemetry's conventions for HTTP clients, without `url.full`, which
