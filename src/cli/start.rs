@@ -197,7 +197,7 @@ pub(crate) async fn load_into(
     server
         .serve_api(index, Arc::clone(&api))
         .map_err(Problems::from)?;
-    announce(&api, config, lost, server.searches());
+    announce(&api, config, lost, server.apis.searches());
     Ok(Served {
         mocks,
         seen,

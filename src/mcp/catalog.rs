@@ -8,7 +8,7 @@
 //!
 //! # Adding a tool that the operator declares
 //!
-//! - A variant of `Listed` in `mcp/visible.rs`, with name, hints and schema: `MetaToolKind` is only
+//! - A `ListedTool` of `mcp/visible.rs`, whose JSON has its hints and schema: `MetaToolKind` is only
 //!   for tools that every API has.
 //! - `listed_beside_operations` in `mcp/catalog.rs` lists it, and `plan` in `mcp/calls/plan.rs`
 //!   finds it.
@@ -23,7 +23,7 @@ use rmcp::model::ServerConfig;
 
 use super::meta_tools::MetaTools;
 use super::protocol::version::server_meta;
-use super::visible::{CatalogApi, Listed, View, VisibleApi, VisibleApis};
+use super::visible::{CatalogApi, ListedTool, View, VisibleApi, VisibleApis};
 use crate::api::ToolIndex;
 use crate::caller::client_grant::ClientGrant;
 
@@ -92,19 +92,20 @@ impl Catalog {
                 .any(|prefix| name.starts_with(prefix.as_str()))
     }
 
-    /// Returns the tools that a caller may list of those that it sees, in the order of the list: the
-    /// operations unless they are searched, the meta-tools, and the pinned operations.
-    pub(crate) fn listed<'c>(&'c self, seen: &'c VisibleApis) -> Vec<Listed<'c>> {
+    /// Returns the names of the tools that a client may list that may list all: the operations unless
+    /// they are searched, the meta-tools, and the pinned operations.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let seen = self.visible(None);
         let operations = seen.operations().filter(|_| self.search_tools().is_none());
-        let mut listed: Vec<_> = operations
-            .map(|(.., offered)| Listed::Operation(offered))
-            .collect();
-        listed.extend(self.listed_beside_operations(seen));
-        listed
+        let operations = operations.map(|(.., offered)| offered.name.to_string());
+        let beside = self.listed_beside_operations(&seen).into_iter();
+        operations
+            .chain(beside.map(|tool| tool.name.into_owned()))
+            .collect()
     }
 
     /// Returns the meta-tools and the pinned operations that a caller may list.
-    fn listed_beside_operations<'c>(&'c self, seen: &'c VisibleApis) -> Vec<Listed<'c>> {
+    fn listed_beside_operations<'c>(&'c self, seen: &'c VisibleApis) -> Vec<ListedTool<'c>> {
         let meta_tools = self.meta_tools.as_ref();
         meta_tools.map_or_else(Vec::new, |meta_tools| meta_tools.listed(seen))
     }
@@ -164,7 +165,7 @@ impl ListPieces {
         }
         // Without operations, there is nothing to search either.
         let meta_tools = catalog.listed_beside_operations(&seen);
-        let texts: Vec<_> = meta_tools.into_iter().map(Listed::into_text).collect();
+        let texts: Vec<_> = meta_tools.into_iter().map(|tool| tool.text).collect();
         let meta_tools = texts.join(",");
         list.push(meta_tools.len(), ListPart::Text(meta_tools.into()));
         list

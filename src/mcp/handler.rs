@@ -305,15 +305,15 @@ async fn notify(peer: &Peer<RoleServer>, message: OutMessage) -> bool {
 /// The request failed, or rmcp cannot read its result.
 fn read_result<T: DeserializeOwned>(answered: Answered) -> Result<T, ErrorData> {
     #[derive(Deserialize)]
-    struct Message<T> {
+    struct ReadAnswer<T> {
         result: T,
     }
     if let Err(refusal) = answered.outcome {
         return Err(refusal.into());
     }
     let (frame, _in_flight) = answered.into_frame();
-    let read = serde_json::from_slice::<Message<T>>(&frame.into_bytes());
-    read.map(|message| message.result).map_err(|error| {
+    let read = serde_json::from_slice::<ReadAnswer<T>>(&frame.into_bytes());
+    read.map(|answer| answer.result).map_err(|error| {
         ErrorData::internal_error(format!("the result cannot be read: {error}"), None)
     })
 }

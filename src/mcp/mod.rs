@@ -24,7 +24,6 @@ use tokio_util::task::TaskTracker;
 
 use self::api_slot::ApiSlot;
 use self::calls::approval::{Approver, AskedBy};
-use self::calls::by_link::Links;
 use self::calls::gate::Gate;
 use self::endpoint_state::EndpointState;
 use self::endpoints::served_apis::{McpEndpoint, ServedApis};
@@ -177,11 +176,6 @@ impl McpServer {
         Ok(())
     }
 
-    /// Returns true if the API is served in search mode.
-    pub(crate) fn searches(&self) -> bool {
-        self.apis.searches()
-    }
-
     /// Reports to a pending server that loading failed: waiting and later requests are answered
     /// with `why`, a sentence for a model.
     pub fn fail(&self, why: &str) {
@@ -233,11 +227,6 @@ impl McpServer {
     pub(crate) fn asks_by_client(&self) -> bool {
         let approver = self.gate.approver.as_ref();
         approver.is_some_and(|approver| approver.asked_by.client)
-    }
-
-    /// The questions that links lead to.
-    pub(crate) fn links(&self) -> Option<&Arc<Links>> {
-        self.gate.links()
     }
 }
 

@@ -57,29 +57,11 @@ pub(crate) struct VisibleApis {
 pub(crate) type SeenOperation<'s> = (&'s VisibleApi, ToolIndex, &'s BoundTool);
 
 /// A tool that a caller may list.
-pub(crate) enum Listed<'c> {
-    /// An operation of an API.
-    Operation(&'c BoundTool),
-    /// A meta-tool, with its name and its JSON.
-    Meta(String, Cow<'c, str>),
-}
-
-impl<'c> Listed<'c> {
+pub(crate) struct ListedTool<'c> {
     /// The name by which clients call it.
-    pub(crate) fn into_name(self) -> String {
-        match self {
-            Self::Operation(offered) => offered.name.to_string(),
-            Self::Meta(name, _) => name,
-        }
-    }
-
+    pub(crate) name: Cow<'c, str>,
     /// The tool as JSON.
-    pub(crate) fn into_text(self) -> Cow<'c, str> {
-        match self {
-            Self::Operation(offered) => offered.text().into(),
-            Self::Meta(_, text) => text,
-        }
-    }
+    pub(crate) text: Cow<'c, str>,
 }
 
 /// Suggestion for a name that no operation has.

@@ -33,7 +33,7 @@ use crate::mcp::{McpServer, drain_calls, observed};
 /// # Errors
 /// Standard output has a reader but cannot be written.
 pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()> {
-    if let Some(links) = server.links() {
+    if let Some(links) = server.gate.links() {
         links.serve_on_demand(open_listener);
     }
     let (stdin, stdout) = stdio_pipes();

@@ -21,8 +21,6 @@ use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, Config, LayeredSettings, Problems, Transport, variables};
 use crate::error::Failure;
 use crate::mcp::api_slot::ListMode;
-use crate::mcp::catalog::Catalog;
-use crate::mcp::visible::Listed;
 use crate::spec::operation::parameter::Location;
 use crate::spec::{SecurityScheme, Severity};
 use crate::text::{counted, error_in_a_line, one_line};
@@ -266,12 +264,7 @@ impl EntryNeeds {
     /// Names of tools clash.
     fn look_at_list(&mut self, apis: &[(Arc<ApiConfig>, Loaded)]) -> Result<(), Failure> {
         let catalog = each_api::catalog_of(apis)?;
-        let names = |catalog: &Arc<Catalog>| -> Vec<String> {
-            let seen = catalog.visible(None);
-            let listed = catalog.listed(&seen).into_iter();
-            listed.map(Listed::into_name).collect()
-        };
-        let listed: Vec<String> = catalog.iter().flat_map(names).collect();
+        let listed = catalog.map(|catalog| catalog.names()).unwrap_or_default();
         let most = apis
             .iter()
             .filter_map(|(config, _)| config.profile.max_tools)

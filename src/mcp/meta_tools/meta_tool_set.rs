@@ -12,7 +12,7 @@ use crate::annotate::names::MetaToolKind;
 use crate::api::{BoundTool, ToolIndex};
 use crate::json::JsonObject;
 use crate::mcp::api_slot::{ListMode, ListOptions};
-use crate::mcp::visible::{Listed, VisibleApi, VisibleApis};
+use crate::mcp::visible::{ListedTool, VisibleApi, VisibleApis};
 use crate::proxy::{ArgumentChecks, CheckedArguments, EmptyArgument};
 use crate::results::tool_result::ToolResult;
 use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
@@ -83,19 +83,25 @@ impl MetaTools {
     }
 
     /// Returns the meta-tools and the pinned operations that a caller may list.
-    pub(crate) fn listed<'c>(&'c self, seen: &'c VisibleApis) -> Vec<Listed<'c>> {
-        let listed = |kind, text| Listed::Meta(self.name_of(kind), text);
+    pub(crate) fn listed<'c>(&'c self, seen: &'c VisibleApis) -> Vec<ListedTool<'c>> {
+        let listed = |kind, text| ListedTool {
+            name: self.name_of(kind).into(),
+            text,
+        };
         let mut all: Vec<_> = if seen.is_restricted() {
             let write = |kind| listed(kind, write_meta_tool(kind, seen, &self.prefix).into());
             listed_kinds(seen, self.searches).map(write).collect()
         } else {
-            let written = |tool: &'c MetaTool| listed(tool.kind, tool.text.as_ref().into());
+            let written = |tool: &'c MetaTool| listed(tool.kind, (&*tool.text).into());
             self.tools.iter().map(written).collect()
         };
         all.extend(self.pinned.iter().filter_map(|(place, index)| {
             let api = seen.apis.get(*place)?;
             let offered = api.api.tool(*index);
-            api.shows(*index).then_some(Listed::Operation(offered))
+            api.shows(*index).then(|| ListedTool {
+                name: (&*offered.name).into(),
+                text: offered.text().into(),
+            })
         }));
         all
     }

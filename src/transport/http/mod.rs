@@ -140,7 +140,7 @@ pub async fn serve(
                 .run_until_cancelled_owned(Arc::clone(store).sweep_regularly()),
         );
     }
-    if let (Some(links), Some(endpoint)) = (server.links(), &resource) {
+    if let (Some(links), Some(endpoint)) = (server.gate.links(), &resource) {
         links.serve_beside(endpoint.clone());
     }
     let rate = options

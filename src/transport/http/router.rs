@@ -54,7 +54,7 @@ pub(super) fn front(
     let files = options.files.as_ref().map(|store| {
         stored_files::routes(Arc::clone(store), Arc::clone(&allowed), admission.clone())
     });
-    let approvals = server.links().map(|links| {
+    let approvals = server.gate.links().map(|links| {
         approve::routes(ApprovalRoute {
             links: Arc::clone(links),
             allowed: Some(Arc::clone(&allowed)),
