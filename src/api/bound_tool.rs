@@ -70,10 +70,7 @@ impl BoundTool {
     /// The whole tool as clients get it, as JSON; empty if its input schema is made on first use.
     #[must_use]
     pub fn text(&self) -> &str {
-        match &self.input {
-            ToolInput::Ready(text) => text.as_str(),
-            ToolInput::OnUse(_) => "",
-        }
+        std::str::from_utf8(self.json()).unwrap_or_default()
     }
 
     /// The same as bytes.

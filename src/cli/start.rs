@@ -17,7 +17,6 @@ use crate::config::{ApiConfig, Problems, ProcessConfig};
 use crate::error::Failure;
 use crate::mcp::McpServer;
 use crate::mcp::api_slot::ListMode;
-use crate::mcp::endpoints::served_apis::ApiCounts;
 use crate::mock::Running;
 use crate::spec::{Revision, Severity};
 use crate::text;
@@ -115,9 +114,9 @@ impl LoadingApis {
         }
         problems.extend(self.unmatched_patterns(is_complete));
         problems.check()?;
-        let counts = self.server.apis.counts();
-        let ApiCounts { served, all, .. } = counts;
-        let is_single = self.server.apis.is_single();
+        let apis = &self.server.apis;
+        let (served, all) = (apis.served().len(), apis.slots.len());
+        let is_single = apis.is_single();
         let is_tried_again = self.configs.iter().any(|config| config.reload.is_some());
         if (served == 0 && !is_tried_again) || (self.require_all && !is_complete && !is_single) {
             return Err(Failure::TooFew { served, all });

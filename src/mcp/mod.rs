@@ -186,8 +186,7 @@ impl McpServer {
     /// served.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        let counts = self.apis.counts();
-        counts.served > 0 && counts.awaited == 0
+        self.apis.is_ready()
     }
 
     /// Notes whether the changed document of an API could be served.

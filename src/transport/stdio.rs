@@ -4,15 +4,15 @@
 use std::future::Future;
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rmcp::transport::stdio_pipes;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, SetOnce};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -59,18 +59,18 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
     tokio::select! {
         () = session => {}
         // No client is left that would read an answer.
-        () = async { tokio::select! { () = reader_left() => {}, () = output.broken.cancelled() => {} } } => {
+        () = async { tokio::select! { () = reader_left() => {}, _ = output.failure.wait() => {} } } => {
             tracing::info!("standard output cannot be written any more");
             connection.end();
         }
     }
     match output.failure.get() {
         // The reader is gone, as a client that ends is.
-        None | Some((io::ErrorKind::BrokenPipe, _)) => Ok(()),
-        Some((kind, message)) => Err(io::Error::new(
-            *kind,
-            format!("standard output cannot be written: {message}"),
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(io::Error::new(
+            error.kind(),
+            format!("standard output cannot be written: {error}"),
         )),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -302,10 +302,8 @@ struct OutputState {
     /// Bytes of answers that wait to be written.
     backlog: AtomicUsize,
     room: Notify,
-    /// Cancelled once a write has failed.
-    broken: CancellationToken,
-    /// Reason for which the first write failed.
-    failure: OnceLock<(io::ErrorKind, String)>,
+    /// Reason for which a write failed, after which there are no more.
+    failure: SetOnce<io::Error>,
 }
 
 impl OutputState {
@@ -340,8 +338,7 @@ impl OutputState {
                 self.room.notify_one();
             }
             if let Err(error) = written {
-                let _ = self.failure.set((error.kind(), error.to_string()));
-                self.broken.cancel();
+                let _ = self.failure.set(error);
                 return;
             }
         }

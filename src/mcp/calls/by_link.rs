@@ -80,6 +80,14 @@ impl LinkedQuestion {
     fn seconds_left(&self) -> u64 {
         self.until.saturating_sub(now())
     }
+
+    fn minutes_left(&self) -> u64 {
+        self.seconds_left().div_ceil(60)
+    }
+
+    fn write(&self) -> Result<Vec<u8>, StateUnavailable> {
+        serde_json::to_vec(self).map_err(|_| StateUnavailable)
+    }
 }
 
 fn now() -> u64 {
@@ -231,7 +239,7 @@ impl Links {
             }
             Some(false) => {
                 self.free_place(&question.id);
-                let minutes = question.seconds_left().div_ceil(60);
+                let minutes = question.minutes_left();
                 let why = format!(
                     ": the user declined, and the same call is refused for {minutes} minutes more. Nothing was sent."
                 );
@@ -253,7 +261,7 @@ impl Links {
                 );
             }
         };
-        let minutes = question.seconds_left().div_ceil(60);
+        let minutes = question.minutes_left();
         let why = format!(
             " yet: a person has to approve it first. Show this link to the user: {address}\nCall again with the same arguments once it was approved. The link is valid for {minutes} minutes. Nothing was sent."
         );
@@ -272,7 +280,7 @@ impl Links {
         let linked = self
             .cells
             .swap(&link, None, Some(name.as_bytes()), LIFETIME);
-        let text = serde_json::to_vec(question).map_err(|_| StateUnavailable)?;
+        let text = question.write()?;
         linked.await?;
         self.cells.swap(name, ended, Some(&text), LIFETIME).await
     }
@@ -327,7 +335,7 @@ impl Links {
         };
         question.agreed = Some(agrees);
         question.until = now() + LIFETIME.as_secs();
-        let text = serde_json::to_vec(&question).map_err(|_| StateUnavailable)?;
+        let text = question.write()?;
         let is_first = self
             .cells
             .swap(&name, Some(&found), Some(&text), LIFETIME)

@@ -59,14 +59,6 @@ impl ApiState {
     }
 }
 
-/// Number of APIs by outcome.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ApiCounts {
-    pub(crate) all: usize,
-    pub(crate) served: usize,
-    pub(crate) awaited: usize,
-}
-
 /// State of one API, for the operator.
 pub(crate) struct ServedState {
     pub(crate) name: Option<ApiName>,
@@ -118,15 +110,11 @@ impl ServedApis {
         about_of(&self.slots, &self.about, endpoint.api)
     }
 
-    /// Counts the APIs by outcome.
-    pub(crate) fn counts(&self) -> ApiCounts {
+    /// Returns true if each API is served or has failed, and one is served.
+    pub(crate) fn is_ready(&self) -> bool {
         let states = self.states.lock();
-        let awaited = |state: &&ApiState| matches!(state.outcome, ApiOutcome::Awaited);
-        ApiCounts {
-            all: states.len(),
-            served: states.iter().filter_map(ApiState::served).count(),
-            awaited: states.iter().filter(awaited).count(),
-        }
+        let is_awaited = |state: &ApiState| matches!(state.outcome, ApiOutcome::Awaited);
+        states.iter().any(|state| state.served().is_some()) && !states.iter().any(is_awaited)
     }
 
     /// Those that are served now.

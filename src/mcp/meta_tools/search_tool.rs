@@ -97,7 +97,8 @@ fn answer_search(
         offset: request.offset,
         note: None,
     };
-    render(&answer.fitted())
+    let answer = answer.fitted();
+    result_of(answer.text(), answer.json())
 }
 
 impl SearchRequest {
@@ -111,6 +112,11 @@ impl SearchRequest {
             _ => 3,
         };
         self.limit.unwrap_or(usual).min(MAX_HITS / count)
+    }
+
+    /// Returns true if an operation may be a hit.
+    fn admits(&self, offered: &BoundTool) -> bool {
+        has_effect_and_tag(offered, self.effect, self.tag.as_deref())
     }
 }
 
@@ -149,10 +155,6 @@ fn describe_unknown_tag(seen: &VisibleApis, request: &SearchRequest) -> Option<S
             near_tags(seen, tag)
         )
     })
-}
-
-fn render(answer: &SearchAnswer) -> ToolResult {
-    result_of(answer.text(), answer.json())
 }
 
 fn result_of(text: String, json: Value) -> ToolResult {
@@ -218,9 +220,7 @@ pub(crate) fn rank_operations<'s>(
 
 /// Answers a query; `None` if it consists of stop words.
 fn answer(seen: &VisibleApis, query: &str, request: &SearchRequest) -> Option<QueryAnswer> {
-    let ranked = rank_operations(seen, query, &|offered| {
-        has_effect_and_tag(offered, request.effect, request.tag.as_deref())
-    });
+    let ranked = rank_operations(seen, query, &|offered| request.admits(offered));
     if !ranked.has_words {
         return None;
     }
@@ -258,9 +258,8 @@ fn search_one(api: &VisibleApi, query: &str, admits: &dyn Fn(&BoundTool) -> bool
 
 /// All operations of a tag or a class, in the order of the document.
 fn browse(seen: &VisibleApis, request: &SearchRequest) -> QueryAnswer {
-    let all = seen.operations().filter(|(.., offered)| {
-        has_effect_and_tag(offered, request.effect, request.tag.as_deref())
-    });
+    let all = seen.operations();
+    let all = all.filter(|(.., offered)| request.admits(offered));
     let all: Vec<_> = all.map(|(api, index, _)| (api, index)).collect();
     let total = all.len();
     let hits = shown_hits(seen, request, all.into_iter());

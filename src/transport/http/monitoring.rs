@@ -204,8 +204,8 @@ impl Health {
         if apis.is_single() {
             return String::new();
         }
-        let counts = apis.counts();
-        format!(",\"served\":{},\"apis\":{}", counts.served, counts.all)
+        let (served, all) = (apis.served().len(), apis.slots.len());
+        format!(",\"served\":{served},\"apis\":{all}")
     }
 
     /// Makes both pages as unauthenticated clients may read them: one word, and the number of APIs
