@@ -26,7 +26,7 @@ use crate::config::saved_files::SavedFileSettings;
 use crate::config::settings::CommandSettings;
 use crate::error::Failure;
 use crate::json::{JsonObject, object_with};
-use crate::mcp::calls::gate::{Gate, Via};
+use crate::mcp::calls::gate::Gate;
 use crate::mcp::calls::plan::{NotAdmitted, OperationCall, Plan};
 use crate::mcp::meta_tools::why_meta_tool_is_missing;
 use crate::proxy::waiting::handle::seal_handles_with;
@@ -230,7 +230,7 @@ async fn run_call(
     let mut signals = EndSignals::listen()
         .map_err(|error| Failure::Io("signals cannot be handled".into(), error))?;
     let mut calling = pin!(async {
-        match gate.admit(call, caller, Via::Command).await {
+        match gate.admit(call, caller, None).await {
             Ok(admitted) => Ok(*admitted.run().await),
             Err(NotAdmitted::Refused(refused)) => Ok(*refused),
             Err(NotAdmitted::Scopes(missing)) => Err(lacks_scopes(&missing)),

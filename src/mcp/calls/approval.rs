@@ -36,6 +36,7 @@ use crate::mcp::protocol::version::ProtocolVersion;
 use crate::observe::call::note;
 use crate::observe::metrics::labels::CallOutcome;
 use crate::outbound::request::Request;
+use crate::shared_state::keys::StateKeys;
 use crate::shared_state::state::SharedState;
 use crate::text;
 
@@ -83,15 +84,18 @@ pub(crate) struct Approver {
 
 impl Approver {
     pub(crate) fn new(asked_by: AskedBy, shared: Option<Arc<SharedState>>) -> Self {
-        let keys = shared
-            .as_ref()
-            .map_or_else(random_keys, |shared| shared.keys.derived_keys("questions"));
-        let links = asked_by.link.then(|| Links::new(shared.clone()));
+        let random = StateKeys::random();
+        let keys = shared.as_ref().map(|shared| &shared.keys);
+        let keys = keys.or(random.as_ref());
+        let links = keys.filter(|_| asked_by.link);
+        let links = links.and_then(|keys| Links::new(keys, shared.clone()));
+        let seals = keys.map(|keys| keys.derived_keys("questions"));
         Self {
             asked_by,
-            links: links.flatten(),
-            seals: keys
+            links,
+            seals: seals
                 .into_iter()
+                .flatten()
                 .filter_map(|key| RequestStateCodec::try_new(key).ok())
                 .collect(),
             answered: Mutex::new(AnsweredQuestions::new(ANSWER_TIMEOUT)),
@@ -216,12 +220,6 @@ impl Approver {
             }
         }
     }
-}
-
-fn random_keys() -> Vec<[u8; 32]> {
-    let mut key = [0; 32];
-    let filled = getrandom::fill(&mut key);
-    Vec::from_iter(filled.is_ok().then_some(key))
 }
 
 /// The request of a client, as far as it decides how its user is asked.

@@ -101,15 +101,11 @@ fn question_of(id: &str) -> Vec<u8> {
 }
 
 impl Links {
-    /// Links of this process, or of all replicas; `None` if there is no randomness.
-    pub(crate) fn new(shared: Option<Arc<SharedState>>) -> Option<Arc<Self>> {
-        let key = match &shared {
-            Some(shared) => shared.keys.hash_key("links"),
-            None => StateKeys::random()?.hash_key("links"),
-        };
+    /// Links of this process, or of all replicas; `None` if the key cannot be made.
+    pub(crate) fn new(keys: &StateKeys, shared: Option<Arc<SharedState>>) -> Option<Arc<Self>> {
         Some(Arc::new(Self {
+            key: keys.hash_key("links")?,
             cells: Arc::new(Cells::new(shared)),
-            key: key?,
             endpoint: OnceCell::new(),
             open_listener: OnceLock::new(),
             pending: Mutex::default(),

@@ -24,14 +24,6 @@ pub(crate) struct Gate {
     pub(crate) approver: Option<Arc<Approver>>,
 }
 
-/// The way by which a call comes.
-pub(crate) enum Via<'v> {
-    /// A request of a client, which can be asked.
-    Tool(Asking<'v>),
-    /// The command line. Its user is the operator: nobody is asked.
-    Command,
-}
-
 /// A call that may be made.
 pub(crate) struct Admitted {
     pub(super) call: OperationCall,
@@ -45,7 +37,8 @@ impl Gate {
         self.approver.as_ref()?.links.as_ref()
     }
 
-    /// Decides about a call.
+    /// Decides about a call; without `asking`, for the command line, whose user is the operator:
+    /// nobody is asked.
     ///
     /// # Errors
     /// [`NotAdmitted`].
@@ -53,7 +46,7 @@ impl Gate {
         &self,
         mut call: OperationCall,
         mut caller: Caller,
-        via: Via<'_>,
+        asking: Option<Asking<'_>>,
     ) -> Result<Box<Admitted>, NotAdmitted> {
         call.note();
         let missing = self.missing_scopes(&call, &caller);
@@ -61,33 +54,27 @@ impl Gate {
             return Err(NotAdmitted::Scopes(missing));
         }
         caller.shown = call.shown_tools();
-        // A call that goes on was agreed to when it began, and its arguments were checked then.
-        if let Some(wait) = call.wait.take() {
-            let start = CallStart::Wait(wait);
-            return Ok(Box::new(Admitted {
-                call,
-                caller,
-                start,
-            }));
-        }
-        let question = match (&self.approver, via) {
-            (Some(approver), Via::Tool(asking)) if call.offered().must_confirm => {
-                Some((approver, asking))
+        let start = match call.wait.take() {
+            // A call that goes on was agreed to when it began, and its arguments were checked then.
+            Some(wait) => CallStart::Wait(wait),
+            None => {
+                let question = asking.filter(|_| call.offered().must_confirm);
+                let question = self.approver.as_ref().zip(question);
+                let checked = call.check(&caller, question.is_some()).await?;
+                if let Some((approver, asking)) = question {
+                    let agreement = async {
+                        let (api, tool) = (&call.seen.api, call.tool);
+                        let (arguments, refuse) = (&checked.arguments, OnMissingCredential::Refuse);
+                        let prepared =
+                            api.preview_checked(tool, arguments.clone(), refuse, &caller)?;
+                        let sent = api.completed_arguments(tool, arguments.clone(), &caller)?;
+                        approver.ask(&call, &prepared, &sent, &caller, asking).await
+                    };
+                    caller.agreement = Box::pin(agreement).await?;
+                }
+                CallStart::Checked(checked)
             }
-            _ => None,
         };
-        let checked = call.check(&caller, question.is_some()).await?;
-        if let Some((approver, asking)) = question {
-            let agreement = async {
-                let (api, tool) = (&call.seen.api, call.tool);
-                let (arguments, refuse) = (&checked.arguments, OnMissingCredential::Refuse);
-                let prepared = api.preview_checked(tool, arguments.clone(), refuse, &caller)?;
-                let sent = api.completed_arguments(tool, arguments.clone(), &caller)?;
-                approver.ask(&call, &prepared, &sent, &caller, asking).await
-            };
-            caller.agreement = Box::pin(agreement).await?;
-        }
-        let start = CallStart::Checked(checked);
         Ok(Box::new(Admitted {
             call,
             caller,

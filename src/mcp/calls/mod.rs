@@ -11,7 +11,7 @@
 //!
 //! - An `OperationCall` in `mcp/calls/plan.rs` for each call. The gate admits each by itself, and
 //!   `run` in `mcp/calls/session.rs` makes it. If it is a tool, a variant of `Plan`.
-//! - A variant of `Via` in `mcp/calls/gate.rs`, if it asks for consent or is recorded in another way.
+//! - An `Asking` of `mcp/calls/approval.rs`, if somebody can be asked for consent.
 //! - A `CallObservation` (`observe/call.rs`) for each call, and its `watch` around its `admit` and
 //!   its `run`. A second call under one record overwrites the first and has no line of its own, also
 //!   with `audit_log_required`; in a spawned task, `note` does nothing.

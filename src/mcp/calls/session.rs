@@ -6,7 +6,7 @@ use rmcp::model::{ErrorData, ServerResult};
 use serde_json::Value;
 
 use super::approval::Asking;
-use super::gate::{Admitted, Via};
+use super::gate::Admitted;
 use super::plan::{NotAdmitted, Plan};
 use crate::caller::client_grant::ClientGrant;
 use crate::json::JsonObject;
@@ -50,7 +50,7 @@ impl McpServer {
             version,
             origin,
         };
-        let admitted = self.gate.admit(call, caller, Via::Tool(asking)).await;
+        let admitted = self.gate.admit(call, caller, Some(asking)).await;
         // A question to the user has given it up.
         origin.in_flight.get_or_insert_with(|| self.calls.token());
         match admitted {
