@@ -358,7 +358,7 @@ mod tests {
         let mut found = Vec::new();
         while let Some(line) = runtime.block_on(builder.next()).unwrap() {
             found.push(match line {
-                Line::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
+                Line::Whole(line) => String::from_utf8(line).unwrap(),
                 Line::TooLong(max_bytes) => format!("more than {max_bytes}"),
             });
         }

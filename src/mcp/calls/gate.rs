@@ -54,26 +54,24 @@ impl Gate {
             return Err(NotAdmitted::Scopes(missing));
         }
         caller.shown = call.shown_tools();
-        let start = match call.wait.take() {
+        let start = if let Some(wait) = call.wait.take() {
             // A call that goes on was agreed to when it began, and its arguments were checked then.
-            Some(wait) => CallStart::Wait(wait),
-            None => {
-                let question = asking.filter(|_| call.offered().must_confirm);
-                let question = self.approver.as_ref().zip(question);
-                let checked = call.check(&caller, question.is_some()).await?;
-                if let Some((approver, asking)) = question {
-                    let agreement = async {
-                        let (api, tool) = (&call.seen.api, call.tool);
-                        let (arguments, refuse) = (&checked.arguments, OnMissingCredential::Refuse);
-                        let prepared =
-                            api.preview_checked(tool, arguments.clone(), refuse, &caller)?;
-                        let sent = api.completed_arguments(tool, arguments.clone(), &caller)?;
-                        approver.ask(&call, &prepared, &sent, &caller, asking).await
-                    };
-                    caller.agreement = Box::pin(agreement).await?;
-                }
-                CallStart::Checked(checked)
+            CallStart::Wait(wait)
+        } else {
+            let question = asking.filter(|_| call.offered().must_confirm);
+            let question = self.approver.as_ref().zip(question);
+            let checked = call.check(&caller, question.is_some()).await?;
+            if let Some((approver, asking)) = question {
+                let agreement = async {
+                    let (api, tool) = (&call.seen.api, call.tool);
+                    let (arguments, refuse) = (&checked.arguments, OnMissingCredential::Refuse);
+                    let prepared = api.preview_checked(tool, arguments.clone(), refuse, &caller)?;
+                    let sent = api.completed_arguments(tool, arguments.clone(), &caller)?;
+                    approver.ask(&call, &prepared, &sent, &caller, asking).await
+                };
+                caller.agreement = Box::pin(agreement).await?;
             }
+            CallStart::Checked(checked)
         };
         Ok(Box::new(Admitted {
             call,
