@@ -103,13 +103,6 @@ impl Approver {
         }
     }
 
-    /// Returns the question that a client sends back, if it is about this call.
-    fn question(&self, state: &str, digest: &[u8]) -> Option<Vec<u8>> {
-        self.seals
-            .iter()
-            .find_map(|seal| seal.open_with(state, digest).ok())
-    }
-
     /// Accepts a client's answer to a question, once. If it is unknown whether another replica has
     /// accepted it, it does not count, and the person is asked again.
     async fn first_answer(&self, question: &[u8], client: ClientKey) -> bool {
@@ -121,14 +114,6 @@ impl Approver {
             return is_first_here;
         };
         shared.accept_answer(question).await.unwrap_or(false)
-    }
-
-    /// Keeps a question for the replica that gets its answer. If it cannot be kept, no answer
-    /// counts, and the user is asked again.
-    async fn keep_question(&self, question: &[u8]) {
-        if let Some(shared) = &self.shared {
-            let _ = shared.keep_question(question, ANSWER_TIMEOUT).await;
-        }
     }
 
     /// Asks about one call; `prepared` is the request that it would make, without credentials, and
@@ -168,8 +153,10 @@ impl Approver {
             let answer = answers
                 .get(QUESTION)
                 .and_then(|answer| serde_json::from_value::<ElicitResult>(answer.clone()).ok());
+            let mut seals = self.seals.iter();
+            let question = seals.find_map(|seal| seal.open_with(state, &digest).ok());
             // An answer to another question, an expired answer and a repeated answer do not count.
-            if let (Some(question), Some(answer)) = (self.question(state, &digest), answer)
+            if let (Some(question), Some(answer)) = (question, answer)
                 && self.first_answer(&question, client).await
             {
                 note_question(&question);
@@ -201,7 +188,11 @@ impl Approver {
                 return refuse(call, ": the user cannot be asked. Nothing was sent.");
             };
             note_question(&question_id);
-            self.keep_question(&question_id).await;
+            if let Some(shared) = &self.shared {
+                // If it cannot be kept for the replica that gets its answer, no answer counts, and
+                // the user is asked again.
+                let _ = shared.keep_question(&question_id, ANSWER_TIMEOUT).await;
+            }
             let options = SealOptions::new().associated_data(&digest);
             let state = seal.seal_with(&question_id, &options.ttl(ANSWER_TIMEOUT));
             let question = InputRequest::Elicitation(ElicitRequest::new(question));

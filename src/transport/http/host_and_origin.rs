@@ -35,10 +35,17 @@ pub(super) async fn guard<B, F>(
 where
     F: Future<Output = Response>,
 {
-    let origin = match judge_origin(allowed, request.headers(), request.uri()) {
-        Ok(Some(origin)) => origin,
-        Ok(None) => return answer(request).await,
-        Err(refusal) => return *refusal,
+    if let Err(refusal) = refuse_foreign(allowed, request.headers(), request.uri()) {
+        return *refusal;
+    }
+    let is_named = |origin: &&HeaderValue| {
+        origin
+            .to_str()
+            .is_ok_and(|origin| allowed.names_origin(origin))
+    };
+    let origin = request.headers().get(header::ORIGIN);
+    let Some(origin) = origin.filter(is_named).cloned() else {
+        return answer(request).await;
     };
     let mut response = if request.method() == Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
@@ -47,25 +54,6 @@ where
     };
     allow_reading(origin, response.headers_mut());
     response
-}
-
-/// Checks the `Origin` of a request, and returns it if it was allowed by name.
-///
-/// # Errors
-/// The refusal of another host or origin.
-fn judge_origin(
-    allowed: &Allowed,
-    headers: &HeaderMap,
-    uri: &Uri,
-) -> Result<Option<HeaderValue>, Box<Response>> {
-    refuse_foreign(allowed, headers, uri)?;
-    let origin = headers.get(header::ORIGIN);
-    let is_named = |origin: &&HeaderValue| {
-        origin
-            .to_str()
-            .is_ok_and(|origin| allowed.names_origin(origin))
-    };
-    Ok(origin.filter(is_named).cloned())
 }
 
 /// Refuses a request of another host or origin.

@@ -94,7 +94,14 @@ fn respond(opened: FileDownload, is_head: bool) -> Response {
     let body = if is_head {
         Body::empty()
     } else {
-        stream(file, length)
+        // In pieces. A file that becomes shorter meanwhile ends the connection, because its length was
+        // announced.
+        let file: Take<File> = File::from_std(file).take(length);
+        Body::from_stream(try_unfold(file, |mut file| async move {
+            let mut piece = Vec::with_capacity(PIECE_BYTES);
+            let read = file.read_buf(&mut piece).await?;
+            Ok::<_, std::io::Error>((read > 0).then(|| (Bytes::from(piece), file)))
+        }))
     };
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream"),
@@ -106,15 +113,4 @@ fn respond(opened: FileDownload, is_head: bool) -> Response {
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
     response
-}
-
-/// The file in pieces. One that becomes shorter meanwhile ends the connection, because its length
-/// was announced.
-fn stream(file: std::fs::File, length: u64) -> Body {
-    let file: Take<File> = File::from_std(file).take(length);
-    Body::from_stream(try_unfold(file, |mut file| async move {
-        let mut piece = Vec::with_capacity(PIECE_BYTES);
-        let read = file.read_buf(&mut piece).await?;
-        Ok::<_, std::io::Error>((read > 0).then(|| (Bytes::from(piece), file)))
-    }))
 }
