@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
 use opentelemetry_proto::tonic::resource::v1::Resource;
-use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind as WireKind};
+use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, SpanFlags, Status};
 use prost::Message as _;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::options::TraceOptions;
 use super::queue::{QueueItem, SpanQueue};
-use super::span::{AttributeValue, FinishedSpan, SpanKind, TraceContext};
+use super::span::{AttributeValue, FinishedSpan, TraceContext};
 use crate::outbound;
 use crate::outbound::{HttpClient, OutboundOptions, http_client, is_loopback};
 
@@ -285,9 +285,10 @@ fn span(finished: FinishedSpan) -> Span {
         trace_state: span.state.map(String::from).unwrap_or_default(),
         flags: flags(span.is_sampled, span.has_remote_parent),
         name: finished.name,
-        kind: match span.kind {
-            SpanKind::Server => WireKind::Server,
-            SpanKind::Client => WireKind::Client,
+        kind: if span.is_client {
+            SpanKind::Client
+        } else {
+            SpanKind::Server
         }
         .into(),
         start_time_unix_nano: nanoseconds(started),

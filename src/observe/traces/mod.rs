@@ -23,7 +23,7 @@ use std::time::{Instant, SystemTime};
 
 use self::options::{Sampler, TraceOptions};
 use self::queue::SpanQueue;
-use self::span::{FinishedSpan, OpenSpan, SpanKind, TraceContext};
+use self::span::{FinishedSpan, OpenSpan, TraceContext};
 use crate::outbound::OutboundOptions;
 
 /// The contexts that a request of a client names.
@@ -102,7 +102,7 @@ impl Tracer {
             is_sampled: sampler.records(trace_id, parent.map(|parent| parent.is_sampled)),
             state: parent.and_then(|parent| parent.state.clone()),
             links,
-            kind: SpanKind::Server,
+            is_client: false,
             started: SystemTime::now(),
             opened: Instant::now(),
         })

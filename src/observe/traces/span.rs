@@ -8,13 +8,6 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The kinds of spans of a server that is a client of its upstream.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SpanKind {
-    Server,
-    Client,
-}
-
 /// The value of an attribute.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum AttributeValue {
@@ -37,7 +30,8 @@ pub(crate) struct OpenSpan {
     /// `tracestate` of the trace.
     pub(crate) state: Option<Box<str>>,
     pub(super) links: Vec<TraceContext>,
-    pub(super) kind: SpanKind,
+    /// True for a request to the API, and false for one of a client.
+    pub(super) is_client: bool,
     pub(super) started: SystemTime,
     /// The same moment on the clock that is never adjusted.
     pub(super) opened: Instant,
@@ -62,7 +56,7 @@ impl OpenSpan {
             parent: Some(self.span_id),
             has_remote_parent: false,
             links: Vec::new(),
-            kind: SpanKind::Client,
+            is_client: true,
             started: self.started + opened.saturating_duration_since(self.opened),
             opened,
             ..self.clone()
@@ -228,7 +222,7 @@ mod tests {
             is_sampled: true,
             state: None,
             links: Vec::new(),
-            kind: SpanKind::Server,
+            is_client: false,
             started: SystemTime::now(),
             opened: Instant::now(),
         };

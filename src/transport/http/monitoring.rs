@@ -142,7 +142,7 @@ fn describe(health: &Health) -> Response {
         "status": readiness.to_string(),
         "tools": apis.iter().map(|api| api.tools).sum::<usize>(),
         "waits_for": match readiness {
-            Readiness::Loading => health.waits_for(),
+            Readiness::Loading(what) => Some(what),
             Readiness::Ready | Readiness::Draining => None,
         },
         "last_reload_failed": apis.iter().any(|api| api.has_failed_reload),
@@ -169,8 +169,8 @@ pub(super) struct Health(pub(super) McpServer);
 enum Readiness {
     /// Requests are answered.
     Ready,
-    /// A document is not there yet, or the keys that clients' tokens are verified with.
-    Loading,
+    /// This is not there yet: a document, or the keys that clients' tokens are verified with.
+    Loading(&'static str),
     /// Requests are still answered, but the server is about to end.
     Draining,
 }
@@ -178,24 +178,19 @@ enum Readiness {
 impl Health {
     /// Returns the current readiness.
     fn readiness(&self) -> Readiness {
-        if self.0.readiness.draining.is_cancelled() {
+        let McpServer {
+            apis, readiness, ..
+        } = &self.0;
+        let awaits_keys = readiness.awaits_keys.get();
+        if readiness.draining.is_cancelled() {
             Readiness::Draining
-        } else if self.waits_for().is_some() {
-            Readiness::Loading
+        } else if !apis.is_ready() {
+            Readiness::Loading("the document")
+        } else if awaits_keys.is_some_and(|awaits_keys| awaits_keys()) {
+            Readiness::Loading("the keys of the issuer")
         } else {
             Readiness::Ready
         }
-    }
-
-    /// Returns what is still missing, for the operator.
-    fn waits_for(&self) -> Option<&'static str> {
-        if !self.0.is_ready() {
-            return Some("the document");
-        }
-        let awaits_keys = self.0.readiness.awaits_keys.get();
-        awaits_keys
-            .is_some_and(|awaits_keys| awaits_keys())
-            .then_some("the keys of the issuer")
     }
 
     /// Writes the number of APIs that are served, without their names; empty for a single one.
@@ -226,7 +221,7 @@ impl Health {
 fn answer_json(readiness: Readiness, body: String) -> Response {
     let status = match readiness {
         Readiness::Ready => StatusCode::OK,
-        Readiness::Loading | Readiness::Draining => StatusCode::SERVICE_UNAVAILABLE,
+        Readiness::Loading(_) | Readiness::Draining => StatusCode::SERVICE_UNAVAILABLE,
     };
     let headers = [
         (header::CONTENT_TYPE, "application/json"),
