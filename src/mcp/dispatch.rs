@@ -32,7 +32,6 @@ use super::protocol::message::{McpRequest, Method, RequestParameters};
 use super::protocol::version::ProtocolVersion;
 use super::{McpServer, observed};
 use crate::observe::call::CallObservation;
-use crate::observe::metrics::TOOLS_CALL;
 use crate::observe::metrics::labels::OTHER;
 
 /// The methods of MCP that metrics name, beside those of [`Method`].
@@ -221,7 +220,6 @@ fn observe(request: &McpRequest, origin: &RequestOrigin) -> Option<CallObservati
     let arrival = || observed::arrival(origin, Some(request));
     match &request.method {
         Method::Listen => None,
-        Method::CallTool => Some(CallObservation::begin(TOOLS_CALL, arrival)),
         method => Some(CallObservation::begin(label(method), arrival)),
     }
 }

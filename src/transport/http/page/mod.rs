@@ -12,7 +12,7 @@
 //! - Its call in `load` in `transport/http/page/script/start.js`.
 //! - Its data in `mcp/page_tools.rs`, as a member of an answer or as a variant of `PageRequest`.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
@@ -161,7 +161,8 @@ impl ServedPage {
             "icon": options.icon,
             "snippets": options.snippets,
         });
-        Self::with_policy(assemble("", &settings), &POLICY).map(Arc::new)
+        let policy = policy_of(SCRIPT, STYLE);
+        Self::with_policy(assemble("", &settings), &policy).map(Arc::new)
     }
 
     /// Makes a page of its parts. `None` would be a mistake in them.
@@ -289,11 +290,8 @@ fn weight<'p>(mut parameters: impl Iterator<Item = &'p str>) -> u16 {
     }
 }
 
-/// The policy of the page (CSP 3): its own script and style by their hashes, its own origin,
+/// The policy of a page with that script and that style (CSP 3): they by their hashes, its own origin,
 /// nothing else.
-static POLICY: LazyLock<String> = LazyLock::new(|| policy_of(SCRIPT, STYLE));
-
-/// The policy of a page with that script and that style.
 fn policy_of(script: &str, style: &str) -> String {
     let hash = |text: &str| {
         base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(text.as_bytes()))
@@ -337,7 +335,7 @@ fn assemble(policy: &str, settings: &Value) -> String {
 pub(crate) fn page_as_file(title: &str, tools: &Value) -> String {
     let policy = format!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">",
-        *POLICY
+        policy_of(SCRIPT, STYLE)
     );
     assemble(
         &policy,
