@@ -97,14 +97,11 @@ impl ApiName {
     pub fn parse(text: &str) -> Result<Self, String> {
         let is_legal =
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
-        let begins_with_letter = text
-            .bytes()
-            .next()
-            .is_some_and(|byte| byte.is_ascii_lowercase());
+        let begins_with_letter = text.starts_with(|first: char| first.is_ascii_lowercase());
         if !begins_with_letter || text.len() > MAX_CHARACTERS || !text.bytes().all(is_legal) {
             return Err(format!(
                 "`{}` is not a name for an API; a name has at most {MAX_CHARACTERS} lower-case letters, digits, `_` and `-`, and begins with a letter",
-                crate::text::truncate(&crate::text::one_line(text), 64)
+                truncate(&one_line(text), 64)
             ));
         }
         if text == RESERVED {

@@ -18,6 +18,15 @@ pub(crate) struct SchemeField {
     pub(crate) is_secret: bool,
 }
 
+/// A part of a credential, with the label of its field.
+type SchemePart = (CredentialPart, &'static str);
+
+/// The fields of a user name with its password.
+const PAIR: [SchemePart; 2] = [
+    (CredentialPart::Username, "user name"),
+    (CredentialPart::Password, "password"),
+];
+
 /// Returns the fields of a scheme of an API whose credentials are set at that place; none if a
 /// variable cannot give them (a client certificate, a scheme under the name of a setting, tenants).
 pub(crate) fn scheme_fields(
@@ -32,21 +41,15 @@ pub(crate) fn scheme_fields(
     if RESERVED_SUFFIXES.contains(&suffix.as_str()) {
         return Vec::new();
     }
-    let parts: &[(CredentialPart, &'static str)] = match scheme {
+    let parts: &[SchemePart] = match scheme {
         Some(SecurityScheme::Http(kind)) if is_digest(kind) => &[],
-        Some(SecurityScheme::Http(kind)) if takes_pair(kind) => &[
-            (CredentialPart::Username, "user name"),
-            (CredentialPart::Password, "password"),
-        ],
+        Some(SecurityScheme::Http(kind)) if takes_pair(kind) => &PAIR,
         Some(SecurityScheme::OAuth2 { flow, .. }) => match flow {
             OAuthFlow::ClientCredentials => &[
                 (CredentialPart::ClientId, "client id"),
                 (CredentialPart::ClientSecret, "client secret"),
             ],
-            OAuthFlow::Password => &[
-                (CredentialPart::Username, "user name"),
-                (CredentialPart::Password, "password"),
-            ],
+            OAuthFlow::Password => &PAIR,
             OAuthFlow::Consent => &[
                 (CredentialPart::ClientId, "client id"),
                 (CredentialPart::RefreshToken, "refresh token"),
@@ -62,7 +65,7 @@ pub(crate) fn scheme_fields(
         Some(SecurityScheme::ApiKey { .. }) => &[(CredentialPart::Value, "API key")],
         Some(SecurityScheme::AwsSignature | SecurityScheme::MutualTls) | None => &[],
     };
-    let field = |(part, label): &(CredentialPart, &'static str)| SchemeField {
+    let field = |(part, label): &SchemePart| SchemeField {
         variable: format!("{prefix}{suffix}{}", part.suffix()),
         label,
         is_secret: part.is_secret(),

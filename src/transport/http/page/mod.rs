@@ -19,6 +19,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::Digest as _;
@@ -293,9 +294,7 @@ fn weight<'p>(mut parameters: impl Iterator<Item = &'p str>) -> u16 {
 /// The policy of a page with that script and that style (CSP 3): they by their hashes, its own origin,
 /// nothing else.
 fn policy_of(script: &str, style: &str) -> String {
-    let hash = |text: &str| {
-        base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(text.as_bytes()))
-    };
+    let hash = |text: &str| STANDARD.encode(sha2::Sha256::digest(text.as_bytes()));
     format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'",
         hash(script),
@@ -323,7 +322,7 @@ fn data_block(settings: &Value) -> String {
 
 /// The whole page. The settings come last, because they may hold any text, also that of a mark.
 fn assemble(policy: &str, settings: &Value) -> String {
-    let logo = base64::engine::general_purpose::STANDARD.encode(LOGO.trim());
+    let logo = STANDARD.encode(LOGO.trim());
     let icon = format!("<link rel=\"icon\" id=\"icon\" href=\"data:image/svg+xml;base64,{logo}\">");
     let markup = PAGE
         .replacen(POLICY_MARK, policy, 1)
