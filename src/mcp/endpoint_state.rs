@@ -89,11 +89,10 @@ impl EndpointState {
     /// The state of one endpoint; `ending` is that of the whole server.
     pub(crate) fn new(
         reload: Option<Duration>,
+        tells_changes: bool,
         introduction: ServerConfig,
         ending: CancellationToken,
     ) -> Self {
-        let tools = introduction.capabilities.tools.as_ref();
-        let tells_changes = tools.is_some_and(|tools| tools.list_changed == Some(true));
         Self {
             server_meta: server_meta(&introduction.server_info).into(),
             introduction,

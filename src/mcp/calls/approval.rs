@@ -98,7 +98,7 @@ impl Approver {
                 .flatten()
                 .filter_map(|key| RequestStateCodec::try_new(key).ok())
                 .collect(),
-            answered: Mutex::new(AnsweredQuestions::new(ANSWER_TIMEOUT)),
+            answered: Mutex::new(AnsweredQuestions::new()),
             shared,
         }
     }
@@ -302,7 +302,6 @@ const MAX_ANSWERS: usize = 10_000;
 
 /// The answered questions, each kept until it expires.
 pub(crate) struct AnsweredQuestions {
-    lifetime: Duration,
     /// In the order of the answers.
     questions: LruCache<Vec<u8>, (Instant, ClientKey)>,
     /// Number of questions that each client has answered.
@@ -310,10 +309,9 @@ pub(crate) struct AnsweredQuestions {
 }
 
 impl AnsweredQuestions {
-    /// Makes an empty set; a question can be answered for `lifetime`.
-    pub(crate) fn new(lifetime: Duration) -> Self {
+    /// Makes an empty set.
+    pub(crate) fn new() -> Self {
         Self {
-            lifetime,
             questions: LruCache::unbounded(),
             held: HashMap::new(),
         }
@@ -340,7 +338,7 @@ impl AnsweredQuestions {
 
     fn forget_old(&mut self, now: Instant) {
         while let Some((_, (at, client))) = self.questions.peek_lru()
-            && now.saturating_duration_since(*at) >= self.lifetime
+            && now.saturating_duration_since(*at) >= ANSWER_TIMEOUT
         {
             let client = *client;
             self.questions.pop_lru();
@@ -360,7 +358,7 @@ mod tests {
 
     #[test]
     fn p45_an_answer_counts_once_and_a_client_cannot_fill_the_table() {
-        let mut answered = AnsweredQuestions::new(Duration::from_mins(5));
+        let mut answered = AnsweredQuestions::new();
         let (one, other) = (ClientKey::named("t", b"1"), ClientKey::named("t", b"2"));
         let now = Instant::now();
         let taken = (0..20_000_u32)

@@ -31,7 +31,6 @@ pub(crate) struct ServedApis {
     pub(crate) endpoints: Vec<Arc<McpEndpoint>>,
     /// The one with all APIs.
     pub(crate) whole: Arc<McpEndpoint>,
-    tells_changes: bool,
 }
 
 /// State of an API.
@@ -82,7 +81,7 @@ impl ServedApis {
         let state = |api: Option<usize>| {
             let about = about_of(&slots, &about, api);
             let introduction = introduce_nothing(tells_changes, about);
-            EndpointState::new(reload, introduction, ending.clone())
+            EndpointState::new(reload, tells_changes, introduction, ending.clone())
         };
         let (whole, endpoints) = endpoints_of(&slots, state);
         let states = slots.iter().map(|_| ApiState {
@@ -95,7 +94,6 @@ impl ServedApis {
             whole,
             slots,
             about,
-            tells_changes,
         };
         if !is_single {
             let states = served.states.lock();
@@ -304,7 +302,7 @@ impl ServedApis {
                 let about = self.about(endpoint);
                 let introduction = Introduction {
                     about,
-                    tells_changes: self.tells_changes,
+                    tells_changes: endpoint.state.tells_changes,
                     view: &endpoint.view,
                     apis: &apis,
                     awaited: &awaited,
