@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::call::{CallRecord, with_current};
+use super::call::with_current;
 use super::metrics::OriginLabels;
 use super::metrics::gauges::ReadGauges;
 use super::metrics::labels::{ApiLabel, CallOutcome, OTHER, known_method};
@@ -74,7 +74,9 @@ impl<'u> RequestTimer<'u> {
                 Some(parent) => {
                     timed.span = Some(OpenRequestSpan {
                         span: parent.child(),
-                        url_template: path_template(call),
+                        url_template: call.operation.as_ref().map(|operation| {
+                            text::truncate(&operation.path_template, MAX_TEMPLATE_BYTES)
+                        }),
                         resends: call.attempts.saturating_sub(1),
                     });
                 }
@@ -178,11 +180,4 @@ impl TimedRequest<'_> {
         attributes.extend(error.map(|error| ("error.type", error)));
         attributes
     }
-}
-
-fn path_template(call: &CallRecord) -> Option<String> {
-    Some(text::truncate(
-        &call.operation.as_ref()?.path_template,
-        MAX_TEMPLATE_BYTES,
-    ))
 }

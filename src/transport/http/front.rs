@@ -60,9 +60,13 @@ impl Front {
         let Some(server) = endpoint.filter(|_| !(self.has_page && asks_for_page(&request))) else {
             return self.router.call(request).await;
         };
+        let answer = async |request| {
+            let answered = Box::pin(self.answer_allowed(server, request)).await;
+            answered.unwrap_or_else(|refusal| *refusal)
+        };
         // A panic is a bug of ours; over HTTP/2 it must not end the requests of the same
         // connection. On the heap at once: what is around it is moved from place to place.
-        let answered = AssertUnwindSafe(Box::pin(self.answer_mcp(server, request)))
+        let answered = AssertUnwindSafe(Box::pin(guard(&self.allowed, request, answer)))
             .catch_unwind()
             .await;
         Ok(answered.unwrap_or_else(|_| {
@@ -76,14 +80,6 @@ impl Front {
 type Answer = Result<Response, Box<Response>>;
 
 impl Front {
-    async fn answer_mcp(&self, server: &McpServer, request: Request<Incoming>) -> Response {
-        let answer = async |request| {
-            let answered = Box::pin(self.answer_allowed(server, request)).await;
-            answered.unwrap_or_else(|refusal| *refusal)
-        };
-        guard(&self.allowed, request, answer).await
-    }
-
     async fn answer_allowed(&self, server: &McpServer, request: Request<Incoming>) -> Answer {
         let mut origin = RequestOrigin {
             // An end waits for it from here on.
