@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::output::ReplyDescriber;
-use super::overrides::ruled_schema::ruled_output;
 use crate::json::JsonObject;
 use crate::spec::{Document, Operation, Parameter, argument_names};
 use crate::text::{MAX_DESCRIPTION_BYTES, clean, one_line, spelled, truncate};
@@ -138,7 +137,7 @@ pub(crate) fn describe(
         description = format!("Deprecated; use `{name}` instead. {rest}");
     }
     if detail == DescriptionDetail::Brief
-        && let Some(fields) = returns(document, operation, &mut ReplyDescriber::new(document))
+        && let Some(fields) = returns(operation, &mut ReplyDescriber::new(document))
     {
         let fields = truncate(&fields, MAX_ADDITIONS_BYTES);
         let room = MAX_DESCRIPTION_BYTES - fields.len() - 1;
@@ -176,15 +175,8 @@ pub(crate) fn replacement<'n>(
 }
 
 /// Describes the fields of replies, without those that a rule drops.
-pub(crate) fn returns<'d>(
-    document: &'d Document,
-    operation: &Operation,
-    replies: &mut ReplyDescriber<'d>,
-) -> Option<String> {
-    let schema = match &operation.rules.response {
-        Some(rule) => ruled_output(rule, document, operation)?,
-        None => replies.lenient(operation)?,
-    };
+pub(crate) fn returns(operation: &Operation, replies: &mut ReplyDescriber<'_>) -> Option<String> {
+    let schema = replies.lenient(operation)?;
     let properties = schema.get("properties")?.as_object()?;
     let names = |properties: &JsonObject| {
         let shown: Vec<&str> = properties

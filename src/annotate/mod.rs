@@ -41,7 +41,6 @@ pub use self::output::OutputSchemas;
 use self::output::{ReplyDescriber, strict};
 pub(crate) use self::overrides::Override;
 use self::overrides::arguments::RuleFindings;
-use self::overrides::ruled_schema::ruled_output;
 pub(crate) use self::selection::{LeftOut, Pattern, Selection, TokenShare};
 pub use self::tool::Tool;
 pub(crate) use self::tool::make_input;
@@ -169,18 +168,6 @@ impl AnnotatedTools {
 
     /// Gives the tools their output schemas, if they are offered.
     fn describe_outputs(&mut self, document: &Document, options: &AnnotateOptions) {
-        self.describe_replies(document, options);
-        for (tool, parts) in &mut self.tools {
-            if let Some(rule) = &tool.operation.rules.response
-                && parts.output.is_some()
-            {
-                parts.output =
-                    ruled_output(rule, document, &tool.operation).map(|schema| to_json(&schema));
-            }
-        }
-    }
-
-    fn describe_replies(&mut self, document: &Document, options: &AnnotateOptions) {
         let budget = options.output_budget;
         let is_over = |bytes: usize| options.output == OutputSchemas::Auto && bytes > budget;
         let mut replies = ReplyDescriber::new(document);
@@ -214,11 +201,16 @@ impl AnnotatedTools {
                     .iter_mut()
                     .filter(|(tool, _)| !tool.operation.may_wait())
                 {
+                    let operation = &tool.operation;
                     // The schema of one page may limit the length of its list.
-                    let output = if tool.operation.rules.max_pages > 0 {
-                        replies.lenient(&tool.operation)
+                    let output = if operation.rules.max_pages > 0 {
+                        replies.lenient(operation)
                     } else {
-                        strict(document, &tool.operation, &mut schemas, &options.schemas)
+                        let own = strict(document, operation, &mut schemas, &options.schemas);
+                        match operation.rules.response {
+                            Some(_) => own.and_then(|_| replies.lenient(operation)),
+                            None => own,
+                        }
                     };
                     parts.output = output.map(|schema| to_json(&schema));
                     self.diagnostics

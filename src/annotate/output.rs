@@ -11,6 +11,7 @@ use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::overrides::ruled_schema::ruled_output;
 use crate::json::{JsonObject, NOTES_KEY, RESULT_KEY};
 use crate::spec::node::Node;
 use crate::spec::operation::response::{Media, successes};
@@ -80,7 +81,8 @@ impl<'d> ReplyDescriber<'d> {
         }
     }
 
-    /// A schema that describes the JSON of an operation's successes and accepts any object.
+    /// A schema that describes the JSON of an operation's successes, as far as its rule for replies
+    /// lets it through, and accepts any object.
     pub(crate) fn lenient(&mut self, operation: &Operation) -> Option<JsonObject> {
         let schema = successes(self.document, operation)
             .iter()
@@ -97,10 +99,14 @@ impl<'d> ReplyDescriber<'d> {
             // A value that is not an object is wrapped.
             _ => json!({ RESULT_KEY: described }),
         };
-        Some(JsonObject::from_iter([
+        let schema = JsonObject::from_iter([
             ("type".to_owned(), "object".into()),
             ("properties".to_owned(), properties),
-        ]))
+        ]);
+        match &operation.rules.response {
+            Some(rule) => ruled_output(rule, schema),
+            None => Some(schema),
+        }
     }
 
     /// Describes a value without a single assertion, and what is in it down to `depth` levels.

@@ -149,10 +149,9 @@ pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
 
 /// Returns the approximate number of tokens that `describe: brief` adds to the list.
 pub(crate) fn brief_tokens(api: &Api) -> usize {
-    let document = api.document();
-    let mut replies = ReplyDescriber::new(document);
+    let mut replies = ReplyDescriber::new(api.document());
     let tools = api.tools().iter();
-    let lines = tools.filter_map(|tool| returns(document, &tool.operation, &mut replies));
+    let lines = tools.filter_map(|tool| returns(&tool.operation, &mut replies));
     let added: usize = lines.map(|line| line.len()).sum();
     added.div_ceil(TYPICAL_BYTES_PER_TOKEN)
 }

@@ -7,13 +7,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::annotate::output::ReplyDescriber;
 use crate::json::JsonObject;
+use crate::spec::Operation;
 use crate::spec::operation::request_body::BODY;
 use crate::spec::operation::response_rule::{FieldPosition, ResponseRule};
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, PropertyStep, RuledProperty};
 use crate::spec::schema::{Completed, NewNames, has_any, reference};
-use crate::spec::{Document, Operation};
 
 /// Schemas on the way to a property lie no deeper.
 const MAX_DEPTH: usize = 64;
@@ -351,16 +350,11 @@ fn rename_property(schema: &mut SchemaObject, name: &str, new: &str) -> bool {
     true
 }
 
-/// Returns the schema of an operation's shaped replies; `None` if it cannot be known.
-pub(crate) fn ruled_output(
-    rule: &ResponseRule,
-    document: &Document,
-    operation: &Operation,
-) -> Option<JsonObject> {
+/// Returns the schema of shaped replies by that of the whole ones; `None` if it cannot be known.
+pub(crate) fn ruled_output(rule: &ResponseRule, mut schema: JsonObject) -> Option<JsonObject> {
     if rule.jq.is_some() || rule.file == Some(true) {
         return None;
     }
-    let mut schema = ReplyDescriber::new(document).lenient(operation)?;
     // A reply that is not an object is under `result`, and is described there.
     let properties = schema.get("properties").and_then(Value::as_object);
     let wrapped = properties.filter(|properties| properties.len() == 1);
