@@ -11,6 +11,7 @@ use crate::annotate::{
     AnnotateOptions, DescriptionDetail, Hint, Hints, Policy, Reason, TokenShare, descriptions,
     names, overrides,
 };
+use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::paging::may_have_next_page;
 use crate::spec::{Diagnostic, Document, Operation};
 use crate::text;
@@ -76,6 +77,8 @@ impl Candidates {
             &options.access,
             known_by(Candidate::all_names),
         ));
+        diagnostics.extend(allow_slashes(&mut all));
+        unmatched.extend(overrides::wait::rule_waits(&mut all));
         for candidate in &mut all {
             let rules = options.access.iter().enumerate();
             let names = candidate.all_names();
@@ -83,9 +86,12 @@ impl Candidates {
                 .filter(|(_, rule)| rule.matches(names, &candidate.operation))
                 .map(|(place, _)| place)
                 .collect();
+            // The description of a reply needs it.
+            let (said, rules) = (&candidate.decision.said, &mut candidate.operation.rules);
+            rules.validate = said.keys.validate;
+            rules.response =
+                (said.response != ResponseRule::default()).then(|| said.response.clone());
         }
-        diagnostics.extend(allow_slashes(&mut all));
-        unmatched.extend(overrides::wait::rule_waits(&mut all));
         Self {
             all,
             unmatched,

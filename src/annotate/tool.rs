@@ -18,7 +18,6 @@ use super::overrides::ruled_schema::{rule_schema, unrequire_properties};
 use super::selection::Pattern;
 use super::wording::Wording;
 use crate::json::JsonObject;
-use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::RuledProperty;
 use crate::spec::schema::{Completed, NewNames, SchemaOptions, Schemas};
 use crate::spec::{Diagnostic, Operation};
@@ -100,9 +99,6 @@ impl Tool {
         let in_a_line = |text: String| {
             text::truncate(&text::one_line(&text), descriptions::MAX_TITLE_BYTES).into_boxed_str()
         };
-        operation.rules.validate = said.keys.validate;
-        operation.rules.response =
-            (said.response != ResponseRule::default()).then_some(said.response);
         // Said in the tool now; a call needs neither.
         (operation.summary, operation.description) = (None, None);
         clean_tags(&mut operation.tags);

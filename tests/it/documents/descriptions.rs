@@ -43,6 +43,10 @@ fn descriptions_say_as_much_as_is_asked() {
         &json!({"overrides": [{"match": {"operation": "listPets"}, "describe": "plain"}]})
             .to_string(),
     );
+    let dropping = SpecFile::new(
+        &json!({"overrides": [{"match": {"operation": "createPet"}, "response": {"drop": ["id"]}}]})
+            .to_string(),
+    );
     for (more, expected) in [
         (
             &[][..],
@@ -58,6 +62,14 @@ fn descriptions_say_as_much_as_is_asked() {
                 "Deprecated; use `listPets` instead. Lists pets. Use `listPets` for new code.",
                 "List pets\nReturns a list of objects with id, name.",
                 "Create a pet\n\nAdds a pet v1.2\nto the shop. Its name may be any.\n\nSee the guide.\nReturns an object with id, name.",
+            ],
+        ),
+        (
+            &["describe: brief", "--config", dropping.path()],
+            [
+                "Deprecated; use `listPets` instead. Lists pets. Use `listPets` for new code.",
+                "List pets\nReturns a list of objects with id, name.",
+                "Create a pet\n\nAdds a pet v1.2\nto the shop. Its name may be any.\n\nSee the guide.\nReturns an object with name.",
             ],
         ),
         (
