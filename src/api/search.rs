@@ -10,6 +10,9 @@ use crate::search::{Ranking, SearchIndex, names_exactly, says_name};
 /// Among so many of the best hits, one whose name has the words of the question comes first.
 const NEAREST: usize = 10;
 
+/// The tools that answer a question.
+pub(crate) type SearchedTools = Ranking<ToolIndex>;
+
 /// A value that a tool needs, and the tool that yields it.
 pub(crate) struct NeededValue<'a> {
     /// The argument.
@@ -39,18 +42,13 @@ impl Api {
             .indexes()
             .filter(|index| names_exactly(question, self.tool(*index)) && admitted(*index))
             .collect();
-        let Ranking {
-            hits,
-            good,
-            is_known,
-            has_words,
-            fit,
-        } = index.rank(
+        let ranking = index.rank(
             question,
             listed.is_some().then_some(&is_listed as _),
             &|operation| admitted(ToolIndex(operation)),
         );
-        let others = hits
+        let others = ranking
+            .hits
             .into_iter()
             .map(ToolIndex)
             .filter(|hit| !exact.contains(hit));
@@ -59,12 +57,13 @@ impl Api {
         if let Some(nearest) = others.get_mut(..nearest) {
             nearest.sort_by_cached_key(|hit| !says_name(question, &self.tool(*hit).name));
         }
-        SearchedTools {
-            is_known: is_known || !exact.is_empty(),
-            has_words: has_words || !exact.is_empty(),
-            fit: if exact.is_empty() { fit } else { f32::MAX },
-            good: good.max(exact.len()),
-            hits: exact.iter().copied().chain(others).collect(),
+        let is_exact = !exact.is_empty();
+        Ranking {
+            is_known: is_exact || ranking.is_known,
+            has_words: is_exact || ranking.has_words,
+            fit: if is_exact { f32::MAX } else { ranking.fit },
+            good: ranking.good.max(exact.len()),
+            hits: exact.into_iter().chain(others).collect(),
         }
     }
 
@@ -101,18 +100,4 @@ impl Api {
             index
         })
     }
-}
-
-/// The tools that answer a question.
-pub(crate) struct SearchedTools {
-    /// Best first.
-    pub(crate) hits: Vec<ToolIndex>,
-    /// Number of the first of them that answer about as well as the best one.
-    pub(crate) good: usize,
-    /// True if any word of the question occurs in any tool.
-    pub(crate) is_known: bool,
-    /// True if the question has words to search for.
-    pub(crate) has_words: bool,
-    /// Score of the best of them, which can be compared with that of another API.
-    pub(crate) fit: f32,
 }

@@ -33,17 +33,17 @@ const NEEDS_AFTER: usize = 7;
 /// Number of the first operations whose needs are added.
 const NEEDY: usize = 3;
 
-/// Operations that answer a question, best first.
-#[derive(Default)]
-pub(crate) struct Ranking {
-    pub(crate) hits: Vec<usize>,
+/// Operations that answer a question.
+pub(crate) struct Ranking<T> {
+    /// Best first.
+    pub(crate) hits: Vec<T>,
     /// Number of the first of them that answer about as well as the best one.
     pub(crate) good: usize,
     /// True if any word of the question occurs in any operation.
     pub(crate) is_known: bool,
     /// True if there are words to search for.
     pub(crate) has_words: bool,
-    /// Fit of the best operation.
+    /// Fit of the best operation, which can be compared with that of another API.
     pub(crate) fit: f32,
 }
 
@@ -70,7 +70,7 @@ impl SearchIndex {
         text: &str,
         listed: Listed<'_>,
         admitted: &dyn Fn(usize) -> bool,
-    ) -> Ranking {
+    ) -> Ranking<usize> {
         let text: String = text.chars().take(MAX_QUESTION_CHARACTERS).collect();
         let question = Question::read(&text, self, listed);
         let scored = self.score(&question, listed, admitted);
@@ -128,8 +128,8 @@ impl SearchIndex {
             .count();
         let mut tallies = vec![Tally::default(); self.len()];
         let mut all_weights = 0.0;
+        let of = |is_so: bool, factor: f32| if is_so { factor } else { 1.0 };
         for word in &question.words {
-            let of = |is_so: bool, factor: f32| if is_so { factor } else { 1.0 };
             let counts = of(word.is_verb, VERB);
             let weight = counts * of(word.meanings.is_empty(), UNKNOWN);
             all_weights += weight;
@@ -150,7 +150,6 @@ impl SearchIndex {
             let covered = tally.covered / all_weights;
             let named = share_named(&entry.title, &subjects);
             let fits = question.verb.is_some_and(|verb| entry.fits(verb));
-            let of = |is_so: bool, factor: f32| if is_so { factor } else { 1.0 };
             let shortness = f32::midpoint(1.0, named) * VARIABLE.powi(i32::from(entry.variables));
             let coverage = f32::midpoint(1.0, covered);
             found.push(Scored {

@@ -7,14 +7,13 @@ use super::listing::{tag_counts, vocabulary};
 use super::meta_tool_set::{MetaTools, read_request};
 use crate::annotate::Effect;
 use crate::annotate::names::MetaToolKind;
-use crate::api::search::SearchedTools;
 use crate::api::{BoundTool, ToolIndex};
 use crate::json::JsonObject;
 use crate::mcp::visible::{VisibleApi, VisibleApis};
 use crate::results::render::OutputContract;
 use crate::results::result_notes::NoteKind;
 use crate::results::tool_result::ToolResult;
-use crate::search::{Hit, QueryAnswer, SearchAnswer, as_path, as_words};
+use crate::search::{Hit, QueryAnswer, Ranking, SearchAnswer, as_path, as_words};
 use crate::spec::node::Node;
 use crate::text::{MAX_LIKENED_BYTES, counted, one_line};
 
@@ -247,7 +246,7 @@ fn answer(seen: &VisibleApis, query: &str, request: &SearchRequest) -> Option<Qu
     })
 }
 
-fn search_one(api: &VisibleApi, query: &str, admits: &dyn Fn(&BoundTool) -> bool) -> SearchedTools {
+fn search_one(api: &VisibleApi, query: &str, admits: &dyn Fn(&BoundTool) -> bool) -> Ranking<ToolIndex> {
     let shows = |index| api.shows(index);
     // A caller must not learn that an operation exists that it may not list.
     let listed = api.rights.is_some().then_some(&shows as _);
