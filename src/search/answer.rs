@@ -1,6 +1,6 @@
 //! Answers of a search: hits as lines and as JSON, within a budget.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::annotate::Effect;
@@ -32,12 +32,15 @@ pub(crate) struct Hit {
 }
 
 /// Answer to one question.
+#[derive(Serialize)]
 pub(crate) struct QueryAnswer {
+    #[serde(serialize_with = "write_query")]
     pub(crate) query: String,
     pub(crate) hits: Vec<Hit>,
     /// Number of all hits.
     pub(crate) total: usize,
     /// Remark for the client: why there are no hits, or a better question.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remark: Option<String>,
 }
 
@@ -118,7 +121,7 @@ impl SearchAnswer {
         for result in &self.results {
             let mut lines = Vec::new();
             if self.results.len() > 1 {
-                lines.push(format!("\u{201c}{}\u{201d}:", result.shown_query()));
+                lines.push(format!("\u{201c}{}\u{201d}:", shown_query(&result.query)));
             }
             lines.extend(result.hits.iter().map(Hit::line));
             lines.extend(result.remark.clone());
@@ -133,19 +136,7 @@ impl SearchAnswer {
 
     /// The answer as structured content.
     pub(crate) fn json(&self) -> Value {
-        let result = |result: &QueryAnswer| {
-            let mut json = json!({
-                "query": result.shown_query(),
-                "hits": result.hits,
-                "total": result.total,
-            });
-            if let (Some(remark), Value::Object(members)) = (&result.remark, &mut json) {
-                members.insert("remark".into(), remark.as_str().into());
-            }
-            json
-        };
-        let results: Vec<Value> = self.results.iter().map(result).collect();
-        let mut answer = json!({ "results": results });
+        let mut answer = json!({ "results": self.results });
         if let Value::Object(members) = &mut answer {
             if let Some(next) = self.next_offset() {
                 members.insert("next_offset".into(), next.into());
@@ -158,11 +149,13 @@ impl SearchAnswer {
     }
 }
 
-impl QueryAnswer {
-    /// The question, cleaned and cut.
-    fn shown_query(&self) -> String {
-        truncate(&as_words(&self.query), MAX_SHOWN_QUESTION_BYTES)
-    }
+/// A question, cleaned and cut.
+fn shown_query(query: &str) -> String {
+    truncate(&as_words(query), MAX_SHOWN_QUESTION_BYTES)
+}
+
+fn write_query<S: Serializer>(query: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&shown_query(query))
 }
 
 #[cfg(test)]
