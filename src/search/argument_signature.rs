@@ -1,8 +1,8 @@
 //! The arguments of an operation in a compact form that a model reads as easily as TypeScript.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::spec::pointer::unescaped_token;
+use crate::spec::schema::resolve_reference;
 use crate::text::{one_line, truncate};
 
 /// The longest signature, in bytes; a deeper level is shown only if it fits.
@@ -18,15 +18,18 @@ const MAX_REMARK_BYTES: usize = 140;
 /// The arguments that an input schema describes, each with its type and a description in one line;
 /// bodies as deep as the budget allows.
 pub(crate) fn write_signature(schema: &Value) -> String {
+    let Some(root) = schema.as_object() else {
+        return "{}".into();
+    };
     let mut shortest = String::new();
     let forms = (1..=MAX_DEPTH).rev().map(|depth| (depth, true));
     for (depth, remarks) in forms.chain([(1, false)]) {
         let writer = SignatureWriter {
-            root: schema,
+            root,
             depth,
             remarks,
         };
-        shortest = writer.members(schema, 0);
+        shortest = writer.members(root, 0);
         if shortest.len() <= MAX_SIGNATURE_BYTES {
             return shortest;
         }
@@ -37,14 +40,14 @@ pub(crate) fn write_signature(schema: &Value) -> String {
 }
 
 struct SignatureWriter<'s> {
-    root: &'s Value,
+    root: &'s Map<String, Value>,
     depth: usize,
     remarks: bool,
 }
 
 impl SignatureWriter<'_> {
     /// An object with its members, one in each line.
-    fn members(&self, schema: &Value, level: usize) -> String {
+    fn members(&self, schema: &Map<String, Value>, level: usize) -> String {
         let properties = schema.get("properties").and_then(Value::as_object);
         let Some(properties) = properties.filter(|properties| !properties.is_empty()) else {
             return "{}".into();
@@ -77,23 +80,22 @@ impl SignatureWriter<'_> {
     }
 
     fn remark(&self, property: &Value) -> String {
-        let said = |schema: &Value| Some(one_line(schema.get("description")?.as_str()?));
-        let said = said(property).or_else(|| said(self.resolved(property)));
+        let said = |text: &Value| text.as_str().map(one_line);
+        let own = property.get("description").and_then(said);
+        let said = own.or_else(|| {
+            let target = resolve_reference(property, self.root)?;
+            said(target.get("description")?)
+        });
         match said.filter(|said| self.remarks && !said.is_empty()) {
             Some(said) => format!(" // {}", truncate(&said, MAX_REMARK_BYTES)),
             None => String::new(),
         }
     }
 
-    fn resolved<'v>(&'v self, schema: &'v Value) -> &'v Value {
-        let reference = schema.get("$ref").and_then(Value::as_str);
-        let name = reference.and_then(|reference| reference.strip_prefix("#/$defs/"));
-        let found = name.and_then(|name| self.root.get("$defs")?.get(unescaped_token(name)));
-        found.unwrap_or(schema)
-    }
-
     fn kind(&self, schema: &Value, level: usize) -> String {
-        let schema = self.resolved(schema);
+        let Some(schema) = resolve_reference(schema, self.root) else {
+            return "any".into();
+        };
         if let Some(values) = schema.get("enum").and_then(Value::as_array) {
             let shown = values.iter().take(MAX_VALUES);
             let shown = shown.map(|value| truncate(&value.to_string(), 60));
@@ -139,7 +141,7 @@ impl SignatureWriter<'_> {
         shown.join(" | ")
     }
 
-    fn kind_of(&self, kind: &str, schema: &Value, level: usize) -> String {
+    fn kind_of(&self, kind: &str, schema: &Map<String, Value>, level: usize) -> String {
         match kind {
             "array" => match schema.get("items").map(|items| self.kind(items, level)) {
                 Some(items) if items.contains(" | ") => format!("({items})[]"),
