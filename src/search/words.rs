@@ -2,8 +2,9 @@
 //! the vocabulary of an index, in which each distinct word is numbered once.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use frostem::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -11,15 +12,18 @@ use unicode_normalization::UnicodeNormalization as _;
 const MAX_WORD_CHARACTERS: usize = 40;
 
 /// Words that say nothing about an operation.
-const STOP_WORDS: &str = " a about actually after again all already also always am an and another any anymore anyone anything are aren around as at be \
-     because been before being both but by called can could d did didn do does doesn doing don done each either else ever every \
-     everyone everything few for from get gets give given gives going had has hasn have haven having he her here hers him his how \
-     however i if instead into is isn it its itself just let lets like ll long longer m made many may maybe me might mine more \
-     most much must my named need needs neither never no nobody none nor not nothing now of once only onto or other our \
-     ours over own owned please re really right s same saying says shall she should show shows since so some somebody someone \
-     something still such t tell than that the their them then there these they thing things this those through till to too under \
-     until us ve very via want wants was wasn we were what whatever when where whether which while who whole whom whose why \
-     will with within without won would yet you your yours ";
+static STOP_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let words = "a about actually after again all already also always am an and another any anymore anyone anything are aren around as
+        at be because been before being both but by called can could d did didn do does doesn doing don done each either else
+        ever every everyone everything few for from get gets give given gives going had has hasn have haven having he her here
+        hers him his how however i if instead into is isn it its itself just let lets like ll long longer m made many may
+        maybe me might mine more most much must my named need needs neither never no nobody none nor not nothing now of once
+        only onto or other our ours over own owned please re really right s same saying says shall she should show shows since
+        so some somebody someone something still such t tell than that the their them then there these they thing things this
+        those through till to too under until us ve very via want wants was wasn we were what whatever when where whether
+        which while who whole whom whose why will with within without won would yet you your yours";
+    words.split_whitespace().collect()
+});
 
 /// Words that are part of a verb in `turn on`; elsewhere in a question they say nothing. They are
 /// not stop words: names have them.
@@ -33,15 +37,7 @@ pub(crate) fn is_particle(word: &str) -> bool {
 /// Returns true if a folded word has no meaning for an operation.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     let is_letter = word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-    is_letter
-        || memchr::memmem::find_iter(STOP_WORDS.as_bytes(), word.as_bytes())
-            .any(|at| is_surrounded(at, word.len()))
-}
-
-fn is_surrounded(at: usize, length: usize) -> bool {
-    let list = STOP_WORDS.as_bytes();
-    let before = at.checked_sub(1).and_then(|before| list.get(before));
-    before == Some(&b' ') && list.get(at + length) == Some(&b' ')
+    is_letter || STOP_WORDS.contains(word)
 }
 
 /// Form in which a text writes its words.
