@@ -20,12 +20,9 @@ const ID_BYTES: usize = 4;
 /// values one key may seal (NIST SP 800-38D section 8.3).
 const SALT_BYTES: usize = 16;
 
-/// The keys of an operator: the first seals, all of them open.
+/// The keys of an operator, at least one: the first seals, all of them open.
 #[derive(Clone)]
-pub(crate) struct StateKeys {
-    first: Arc<StateKey>,
-    others: Arc<[StateKey]>,
-}
+pub(crate) struct StateKeys(Arc<[StateKey]>);
 
 struct StateKey {
     id: [u8; ID_BYTES],
@@ -48,7 +45,7 @@ pub(crate) enum OpenError {
 
 impl fmt::Debug for StateKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StateKeys({})", 1 + self.others.len())
+        write!(f, "StateKeys({})", self.0.len())
     }
 }
 
@@ -89,28 +86,17 @@ impl StateKeys {
             )?;
             keys.push(StateKey::new(&bytes).ok_or("holds a key that cannot be used")?);
         }
-        let mut keys = keys.into_iter();
-        let first = keys
-            .next()
-            .ok_or("holds no key; `openssl rand -hex 32` makes one")?;
-        Ok(Self {
-            first: Arc::new(first),
-            others: keys.collect(),
-        })
+        if keys.is_empty() {
+            return Err("holds no key; `openssl rand -hex 32` makes one");
+        }
+        Ok(Self(keys.into()))
     }
 
     /// Keys of this process alone; `None` if there is no randomness.
     pub(crate) fn random() -> Option<Self> {
         let mut bytes = [0; KEY_BYTES];
         getrandom::fill(&mut bytes).ok()?;
-        Some(Self {
-            first: Arc::new(StateKey::new(&bytes)?),
-            others: Arc::default(),
-        })
-    }
-
-    fn all(&self) -> impl Iterator<Item = &StateKey> {
-        std::iter::once(&*self.first).chain(self.others.iter())
+        Some(Self([StateKey::new(&bytes)?].into()))
     }
 
     /// Encrypts a value that is kept under a name (AES-256-GCM); it can be opened under that name
@@ -120,12 +106,13 @@ impl StateKeys {
         getrandom::fill(&mut salt).ok()?;
         getrandom::fill(&mut nonce).ok()?;
         let mut text = value.to_vec();
-        let cipher = self.first.cipher(&salt)?;
+        let first = self.0.first()?;
+        let cipher = first.cipher(&salt)?;
         let once = Nonce::assume_unique_for_key(nonce);
         cipher
             .seal_in_place_append_tag(once, associated(name), &mut text)
             .ok()?;
-        Some([&[VERSION], &self.first.id[..], &salt, &nonce, &text].concat())
+        Some([&[VERSION], &first.id[..], &salt, &nonce, &text].concat())
     }
 
     /// Decrypts a value that was sealed under that name.
@@ -144,7 +131,8 @@ impl StateKeys {
             Some((id, salt, nonce, text))
         };
         let (id, salt, nonce, text) = parts().ok_or(OpenError::Damaged)?;
-        let key = self.all().find(|key| key.id == *id).ok_or(OpenError::Key)?;
+        let mut keys = self.0.iter();
+        let key = keys.find(|key| key.id == *id).ok_or(OpenError::Key)?;
         let mut text = text.to_vec();
         let cipher = key.cipher(salt).ok_or(OpenError::Damaged)?;
         let once = Nonce::assume_unique_for_key(*nonce);
@@ -156,13 +144,14 @@ impl StateKeys {
 
     /// A key for hashes with one purpose, of the first key.
     pub(crate) fn hash_key(&self, purpose: &str) -> Option<hmac::Key> {
-        let bytes = derive(&self.first.secret, &[b"hash", purpose.as_bytes()])?;
+        let secret = &self.0.first()?.secret;
+        let bytes = derive(secret, &[b"hash", purpose.as_bytes()])?;
         Some(hmac::Key::new(hmac::HMAC_SHA256, &bytes))
     }
 
     /// A key for one purpose of each of the keys, the first of them first.
     pub(crate) fn derived_keys(&self, purpose: &str) -> Vec<[u8; KEY_BYTES]> {
-        let keys = self.all();
+        let keys = self.0.iter();
         keys.filter_map(|key| derive(&key.secret, &[b"key", purpose.as_bytes()]))
             .collect()
     }
