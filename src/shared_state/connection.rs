@@ -68,8 +68,9 @@ struct LinkHealth {
     is_told: bool,
 }
 
-struct LinkState {
-    server: RedisServer,
+/// The connection of a process.
+pub(crate) struct RedisLink {
+    pub(super) server: RedisServer,
     /// Time limit of a request that a call waits for; without an answer the process decides alone.
     call_timeout: Duration,
     status: watch::Sender<LinkStatus>,
@@ -79,23 +80,16 @@ struct LinkState {
     is_kept: AtomicBool,
 }
 
-/// The connection of a process.
-pub(crate) struct RedisLink(Arc<LinkState>);
-
 impl RedisLink {
     pub(crate) fn new(server: RedisServer, call_timeout: Duration) -> Self {
-        Self(Arc::new(LinkState {
+        Self {
             server,
             call_timeout,
             status: watch::Sender::new(LinkStatus::Connecting),
             health: Mutex::default(),
             abandon: Notify::new(),
             is_kept: AtomicBool::new(false),
-        }))
-    }
-
-    pub(crate) fn server(&self) -> &RedisServer {
-        &self.0.server
+        }
     }
 
     /// A connection apart, for the start alone.
@@ -103,7 +97,7 @@ impl RedisLink {
     /// # Errors
     /// [`RedisProblem`], also if it takes too long.
     pub(super) async fn first_connection(&self) -> Result<RedisConnection, RedisProblem> {
-        let (connection, driver) = self.0.server.connect().await?;
+        let (connection, driver) = self.server.connect().await?;
         tokio::spawn(driver);
         Ok(connection)
     }
@@ -113,27 +107,27 @@ impl RedisLink {
     /// # Errors
     /// [`StateUnavailable`] if no answer of that kind came in time.
     pub(super) async fn run<T: RedisAnswer>(
-        &self,
+        self: &Arc<Self>,
         purpose: StatePurpose,
         command: &RedisCommand,
     ) -> Result<T, StateUnavailable> {
         self.keep();
         let limit = match purpose {
-            StatePurpose::Limit => self.0.call_timeout,
+            StatePurpose::Limit => self.call_timeout,
             StatePurpose::Refresh | StatePurpose::Confirm => SHARED_TIMEOUT,
         };
-        let alone_until = self.0.health.lock().alone_until;
+        let alone_until = self.health.lock().alone_until;
         if alone_until.is_none_or(|until| Instant::now() >= until) {
-            let answered = async { self.0.connection().await?.run(command).await };
+            let answered = async { self.connection().await?.run(command).await };
             match tokio::time::timeout(limit, answered).await {
                 Ok(Ok(value)) => {
-                    self.0.succeeded();
+                    self.succeeded();
                     return Ok(value);
                 }
-                Ok(Err(problem)) => self.0.failed(&problem, false),
+                Ok(Err(problem)) => self.failed(&problem, false),
                 Err(_) => {
                     let why = format!("it did not answer within {} ms", limit.as_millis());
-                    self.0.failed(&RedisProblem::Unavailable(why), true);
+                    self.failed(&RedisProblem::Unavailable(why), true);
                 }
             }
         }
@@ -143,33 +137,24 @@ impl RedisLink {
 
     /// Returns the time for which there has been a connection; `None` without one.
     pub(crate) fn connected_for(&self) -> Option<Duration> {
-        match &*self.0.status.borrow() {
+        match &*self.status.borrow() {
             LinkStatus::Connected { since, .. } => Some(since.elapsed()),
             LinkStatus::Connecting | LinkStatus::Down(_) => None,
         }
     }
 
     /// Connects in the background from now on.
-    pub(crate) fn keep(&self) {
-        if !self.0.is_kept.swap(true, Ordering::Relaxed) {
-            tokio::spawn(keep_connected(Arc::downgrade(&self.0)));
+    pub(crate) fn keep(self: &Arc<Self>) {
+        if !self.is_kept.swap(true, Ordering::Relaxed) {
+            tokio::spawn(keep_connected(Arc::downgrade(self)));
         }
     }
 
     /// Returns true if the server answered at last.
     pub(crate) fn answers(&self) -> bool {
-        self.connected_for().is_some() && !self.0.health.lock().is_told
+        self.connected_for().is_some() && !self.health.lock().is_told
     }
-}
 
-fn took_too_long() -> RedisProblem {
-    RedisProblem::Unavailable(format!(
-        "no connection could be made within {} s",
-        CONNECT_TIMEOUT.as_secs()
-    ))
-}
-
-impl LinkState {
     /// The connection; waits for one that is being made.
     async fn connection(&self) -> Result<RedisConnection, RedisProblem> {
         let mut status = self.status.subscribe();
@@ -213,11 +198,18 @@ impl LinkState {
     }
 }
 
+fn took_too_long() -> RedisProblem {
+    RedisProblem::Unavailable(format!(
+        "no connection could be made within {} s",
+        CONNECT_TIMEOUT.as_secs()
+    ))
+}
+
 /// Makes a connection, and renews it as long as there are users of it.
-async fn keep_connected(state: Weak<LinkState>) {
+async fn keep_connected(used: Weak<RedisLink>) {
     let (first, longest) = RECONNECT_PAUSES;
     let mut pause = first;
-    while let Some(link) = state.upgrade() {
+    while let Some(link) = used.upgrade() {
         match link.server.connect().await {
             Ok((connection, driver)) => {
                 pause = first;

@@ -21,7 +21,7 @@ const NAME_BYTES: usize = 16;
 
 /// The state that this process shares with others.
 pub struct SharedState {
-    pub(crate) link: RedisLink,
+    pub(crate) link: Arc<RedisLink>,
     /// Keys that all replicas have.
     pub(crate) keys: StateKeys,
     names: hmac::Key,
@@ -48,7 +48,7 @@ impl SharedApiState {
 
 impl fmt::Debug for SharedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SharedState({})", self.link.server())
+        write!(f, "SharedState({})", self.link.server)
     }
 }
 
@@ -75,7 +75,7 @@ impl SharedState {
         }
         let names = keys.hash_key("names");
         Ok(Self {
-            link: RedisLink::new(server, call_timeout),
+            link: Arc::new(RedisLink::new(server, call_timeout)),
             keys,
             names: names.ok_or("the key of the state cannot be used")?,
         })
@@ -87,7 +87,7 @@ impl SharedState {
     /// # Errors
     /// The server refuses the password, the user or us its certificate; in a sentence.
     pub(crate) async fn start(&self) -> Result<(), String> {
-        let server = self.link.server();
+        let server = &self.link.server;
         let checked = async {
             let connection = self.link.first_connection().await?;
             let mut probe = RedisCommand::new("GET");
