@@ -22,7 +22,7 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(2);
 /// The present keys of a scheme.
 pub(super) enum PresentKeys {
     /// Keys that never change.
-    Fixed(Arc<AccessKeys>),
+    Fixed(AccessKeys),
     /// Keys that are renewed.
     Issued(Arc<IssuedKeys>),
 }
@@ -32,9 +32,9 @@ impl PresentKeys {
     ///
     /// # Errors
     /// The end of a sentence if the endpoint gives none.
-    pub(super) async fn get(&self) -> Result<Arc<AccessKeys>, Arc<str>> {
+    pub(super) async fn get(&self) -> Result<AccessKeys, Arc<str>> {
         match self {
-            Self::Fixed(keys) => Ok(Arc::clone(keys)),
+            Self::Fixed(keys) => Ok(keys.clone()),
             Self::Issued(issued) => issued.get().await,
         }
     }
@@ -49,14 +49,14 @@ pub(super) struct IssuedKeys {
 
 #[derive(Default)]
 struct KeptKeys {
-    present: Option<Arc<AccessKeys>>,
+    present: Option<AccessKeys>,
     renewal: Option<Renewal>,
     asked: Option<Instant>,
     failed: Option<(Instant, Arc<str>)>,
 }
 
 /// A request for keys that all calls without keys wait for.
-type Renewal = Flight<Result<Arc<AccessKeys>, Arc<str>>>;
+type Renewal = Flight<Result<AccessKeys, Arc<str>>>;
 
 impl IssuedKeys {
     /// Makes a source without keys.
@@ -68,7 +68,7 @@ impl IssuedKeys {
         }
     }
 
-    async fn get(self: &Arc<Self>) -> Result<Arc<AccessKeys>, Arc<str>> {
+    async fn get(self: &Arc<Self>) -> Result<AccessKeys, Arc<str>> {
         let renewal = {
             let mut kept = self.kept.lock();
             let present = kept.present.clone();
@@ -80,7 +80,7 @@ impl IssuedKeys {
             if let Some(keys) = &present
                 && (last(keys, EXPIRY_MARGIN) || is_pausing())
             {
-                return Ok(Arc::clone(keys));
+                return Ok(keys.clone());
             }
             if let Some((at, problem)) = &kept.failed
                 && present.is_none()
@@ -109,13 +109,13 @@ impl IssuedKeys {
             let asked =
                 asked.unwrap_or_else(|_| Err("the endpoint for credentials took too long".into()));
             let asked = match asked {
-                Ok(keys) if last(&keys, Duration::ZERO) => Ok(Arc::new(keys)),
+                Ok(keys) if last(&keys, Duration::ZERO) => Ok(keys),
                 Ok(_) => Err("the credentials that the endpoint gave have ended already; check the clock of this machine".into()),
                 Err(problem) => Err(Arc::<str>::from(problem)),
             };
             let mut kept = source.kept.lock();
             match &asked {
-                Ok(keys) => kept.present = Some(Arc::clone(keys)),
+                Ok(keys) => kept.present = Some(keys.clone()),
                 Err(problem) => kept.failed = Some((Instant::now(), Arc::clone(problem))),
             }
             asked.clone()

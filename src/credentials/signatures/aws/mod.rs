@@ -137,7 +137,7 @@ impl AwsSignature {
         let unused = || base.is_none().then(SigningScope::default);
         let scope = self.scope(base).or_else(unused);
         let keys = match &self.keys {
-            AccessKeyOptions::Fixed(keys) => PresentKeys::Fixed(Arc::new(keys.clone())),
+            AccessKeyOptions::Fixed(keys) => PresentKeys::Fixed(keys.clone()),
             AccessKeyOptions::Issued(endpoint) => {
                 let http = endpoint.client(clients);
                 let http = http.map_err(|error| error.to_string())?;
@@ -470,7 +470,7 @@ mod tests {
         let signer = AwsSigner {
             scheme: "aws".into(),
             scope,
-            keys: PresentKeys::Fixed(Arc::new(keys.clone())),
+            keys: PresentKeys::Fixed(keys.clone()),
         };
         let (method, url) = line.split_once(' ').unwrap();
         let headers = headers.iter().map(|(name, value)| {
