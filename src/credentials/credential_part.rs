@@ -8,7 +8,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 use strum::VariantArray as _;
 
 /// A part of a credential.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE", prefix = "_")]
 pub enum CredentialPart {
     /// The key, the token, or `user:password`.
     Value,
@@ -38,15 +41,7 @@ impl CredentialPart {
     pub fn suffix(self) -> &'static str {
         match self {
             Self::Value => "",
-            Self::Username => "_USERNAME",
-            Self::Password => "_PASSWORD",
-            Self::ClientId => "_CLIENT_ID",
-            Self::ClientSecret => "_CLIENT_SECRET",
-            Self::RefreshToken => "_REFRESH_TOKEN",
-            Self::Scopes => "_SCOPES",
-            Self::Audience => "_AUDIENCE",
-            Self::TokenUrl => "_TOKEN_URL",
-            Self::Issuer => "_ISSUER",
+            part => part.into(),
         }
     }
 

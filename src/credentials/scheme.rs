@@ -219,12 +219,12 @@ impl SchemeResolver<'_> {
     ) -> Result<Applied, MissingCredential> {
         let client = self.oauth_client(name, self.token_endpoint(name, scheme, values)?, values);
         let http = self.client_for(client.endpoint.url());
-        let keeper = TokenKeeper::new(&client, grant.refresh_token(), self.credentials);
         let request = TokenRequest {
             grant: Some(grant),
             scopes: values.get(&CredentialPart::Scopes).cloned(),
             audience: values.get(&CredentialPart::Audience).cloned(),
         };
+        let keeper = TokenKeeper::new(&client, request.refresh_token(), self.credentials);
         let endpoint = TokenEndpoint::new(client, http.clone());
         Ok(by_token(TokenSource::new(endpoint, request, keeper)))
     }

@@ -258,14 +258,6 @@ impl Grant {
         }
     }
 
-    /// The refresh token, if it is one.
-    pub(crate) fn refresh_token(&self) -> Option<&SecretString> {
-        match self {
-            Self::RefreshToken(token) => Some(token),
-            _ => None,
-        }
-    }
-
     /// The parameters of a request besides those that every grant may have.
     pub(crate) fn parameters(&self) -> Vec<(&'static str, &str)> {
         let (kind, more) = match self {
@@ -334,7 +326,10 @@ impl Grant {
 impl TokenRequest {
     /// The refresh token of the settings.
     pub(crate) fn refresh_token(&self) -> Option<&SecretString> {
-        self.grant.as_ref().and_then(Grant::refresh_token)
+        match &self.grant {
+            Some(Grant::RefreshToken(token)) => Some(token),
+            _ => None,
+        }
     }
 }
 
