@@ -8,9 +8,10 @@ use crate::spec::schema::{NewNames, reference};
 use crate::spec::{MediaKind, MediaType, RequestBody};
 
 /// The ways in which files may be given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Files {
     /// Base64 or a data URI.
+    #[default]
     Inline,
     /// Paths in the operator's folder as well.
     Paths,

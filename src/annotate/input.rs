@@ -383,10 +383,7 @@ mod tests {
             input_schema(
                 &operations[0],
                 &mut Schemas::new(&document),
-                &SchemaOptions {
-                    budget: 64 << 10,
-                    inline_all: false,
-                },
+                &SchemaOptions::default(),
                 Files::Inline,
             )
             .schema,

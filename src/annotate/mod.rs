@@ -37,6 +37,7 @@ pub use self::layers::Policy;
 pub(crate) use self::layers::{AccessRule, HintTrust, Layers, Rule};
 pub(crate) use self::names::NameOptions;
 pub use self::options::AnnotateOptions;
+use self::options::OUTPUT_BUDGET;
 pub use self::output::OutputSchemas;
 use self::output::{ReplyDescriber, strict};
 pub(crate) use self::overrides::Override;
@@ -168,8 +169,7 @@ impl AnnotatedTools {
 
     /// Gives the tools their output schemas, if they are offered.
     fn describe_outputs(&mut self, document: &Document, options: &AnnotateOptions) {
-        let budget = options.output_budget;
-        let is_over = |bytes: usize| options.output == OutputSchemas::Auto && bytes > budget;
+        let is_over = |bytes: usize| options.output == OutputSchemas::Auto && bytes > OUTPUT_BUDGET;
         let mut replies = ReplyDescriber::new(document);
         match options.output {
             OutputSchemas::Off => {}
@@ -187,7 +187,7 @@ impl AnnotatedTools {
                         .iter_mut()
                         .for_each(|(_, parts)| parts.output = None);
                     let what = format!(
-                        "the list of tools would take more than {budget} bytes with output schemas, so that none are offered; `output_schemas: lenient` insists on them"
+                        "the list of tools would take more than {OUTPUT_BUDGET} bytes with output schemas, so that none are offered; `output_schemas: lenient` insists on them"
                     );
                     self.diagnostics.push(Diagnostic::note("#", what));
                 }

@@ -13,7 +13,7 @@ use crate::spec::Operation;
 use crate::spec::schema::SchemaOptions;
 
 /// The operator's settings for tools.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct AnnotateOptions {
     /// Names of tools.
     pub names: NameOptions,
@@ -42,12 +42,13 @@ pub struct AnnotateOptions {
     pub output: OutputSchemas,
     /// Number of characters that a result may have, if tools declare it.
     pub(crate) max_result_chars: Option<usize>,
-    /// Size of the list in bytes up to which `auto` offers output schemas.
-    pub output_budget: usize,
     /// The tools that are listed. The input schemas of the others are made on first use, once those
-    /// made at the start take [`AnnotateOptions::output_budget`].
+    /// made at the start take [`OUTPUT_BUDGET`].
     pub(crate) extent: ListExtent,
 }
+
+/// Size of the list in bytes up to which `auto` offers output schemas.
+pub(crate) const OUTPUT_BUDGET: usize = 1 << 20;
 
 /// The longest list of tools if the operator chose none: about 1.5 million tokens, more than any
 /// client takes.
@@ -81,31 +82,6 @@ impl AnnotateOptions {
     /// Returns true if destructive tools are left out or asked about.
     pub(crate) fn holds_back_destructive(&self) -> bool {
         self.selection.no_destructive || self.confirm.level == ConfirmLevel::Destructive
-    }
-}
-
-impl Default for AnnotateOptions {
-    fn default() -> Self {
-        Self {
-            names: NameOptions::default(),
-            selection: Selection::default(),
-            confirm: Confirm::default(),
-            layers: Layers::default(),
-            access: Vec::new(),
-            shares: Arc::default(),
-            filter: false,
-            collect_pages: 0,
-            describe: DescriptionDetail::Plain,
-            schemas: SchemaOptions {
-                budget: 64 << 10,
-                inline_all: false,
-            },
-            files: Files::Inline,
-            output: OutputSchemas::Auto,
-            max_result_chars: None,
-            output_budget: 1 << 20,
-            extent: ListExtent::All,
-        }
     }
 }
 

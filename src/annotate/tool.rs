@@ -11,7 +11,7 @@ use super::annotations::{Hints, ToolAnnotations};
 use super::descriptions;
 use super::input::{input_schema, offer_filter, offer_pages};
 use super::layers::{Candidate, Decision};
-use super::options::{AnnotateOptions, ListExtent, MAX_LIST_BYTES};
+use super::options::{AnnotateOptions, ListExtent, MAX_LIST_BYTES, OUTPUT_BUDGET};
 use super::output::OutputSchemas;
 use super::overrides::arguments::RuleFindings;
 use super::overrides::ruled_schema::{rule_schema, unrequire_properties};
@@ -284,7 +284,7 @@ impl<'o> InputTimes<'o> {
     /// Returns true if the input schema of a tool is made at the start.
     pub(super) fn is_at_start(&self, tool: &Tool) -> bool {
         let decides_output =
-            self.options.output == OutputSchemas::Auto && self.bytes <= self.options.output_budget;
+            self.options.output == OutputSchemas::Auto && self.bytes <= OUTPUT_BUDGET;
         decides_output || self.needs_input(tool)
     }
 

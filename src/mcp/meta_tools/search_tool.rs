@@ -246,7 +246,11 @@ fn answer(seen: &VisibleApis, query: &str, request: &SearchRequest) -> Option<Qu
     })
 }
 
-fn search_one(api: &VisibleApi, query: &str, admits: &dyn Fn(&BoundTool) -> bool) -> Ranking<ToolIndex> {
+fn search_one(
+    api: &VisibleApi,
+    query: &str,
+    admits: &dyn Fn(&BoundTool) -> bool,
+) -> Ranking<ToolIndex> {
     let shows = |index| api.shows(index);
     // A caller must not learn that an operation exists that it may not list.
     let listed = api.rights.is_some().then_some(&shows as _);

@@ -49,6 +49,15 @@ pub struct SchemaOptions {
     pub inline_all: bool,
 }
 
+impl Default for SchemaOptions {
+    fn default() -> Self {
+        Self {
+            budget: 64 << 10,
+            inline_all: false,
+        }
+    }
+}
+
 /// A self-contained schema.
 pub(crate) struct Completed {
     /// The schema as it is advertised.
