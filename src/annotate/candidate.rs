@@ -37,6 +37,7 @@ impl Candidates {
         let nothing = Decision::default();
         let new = |operation| Candidate::new(operation, nothing.clone());
         let mut all: Vec<Candidate> = operations.into_iter().map(new).collect();
+        names::find_functions(&mut all);
         // Names come from all operations, so that a selection never changes the name of a tool.
         // Rules know a tool by the name that it has without them, and by its generated name. The
         // latter has no prefix: a prefix from the name of an API must not change what a pattern

@@ -97,6 +97,8 @@ pub(crate) struct Decision {
 /// An operation that may become a tool: its names, and what was decided about it.
 pub(crate) struct Candidate {
     pub(crate) operation: Box<Operation>,
+    /// The name of its function, if a framework added path and method to that.
+    pub(crate) function: Option<String>,
     /// The name that it has without a requested name, and without the prefix of all names.
     pub(crate) own_name: String,
     /// The name that it has if only the document requests one.
@@ -113,6 +115,7 @@ impl Candidate {
     /// An operation without names.
     pub(crate) fn new(operation: Box<Operation>, decision: Decision) -> Self {
         Self {
+            function: None,
             own_name: String::new(),
             authored_name: String::new(),
             name: String::new(),

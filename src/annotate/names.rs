@@ -38,16 +38,15 @@ impl Default for NameOptions {
 }
 
 /// Returns one name per operation, in their order. It is the requested name, else the operationId
-/// without the path and the method that a framework added to it ([`function_names`]), with illegal
+/// without the path and the method that a framework added to it ([`find_functions`]), with illegal
 /// characters replaced, else method and path. If two operations would share a name, compared
 /// without case, each is named by method and path; if that is not unique, or the name was
 /// requested, it gets a hash of both.
 pub(crate) fn names(candidates: &[Candidate], options: &NameOptions) -> Vec<String> {
-    let wanted = function_names(candidates).into_iter().zip(candidates);
-    let wanted = wanted.map(|(function, candidate)| {
+    let wanted = candidates.iter().map(|candidate| {
         let wished = wished(candidate).map(legal).filter(|name| !name.is_empty());
         let wish = wished
-            .or(function)
+            .or_else(|| candidate.function.clone())
             .unwrap_or_else(|| wish(&candidate.operation));
         shorten_name(&wish, &candidate.operation, options)
     });
@@ -57,18 +56,6 @@ pub(crate) fn names(candidates: &[Candidate], options: &NameOptions) -> Vec<Stri
         .map(|name| name.to_ascii_lowercase())
         .collect();
     let count = count_names(keys.iter());
-    // Meta-tools have the prefix of the only API, and none if there are several.
-    let prefixes = [options.prefix.as_str(), ""];
-    let reserved = MetaToolKind::ALL
-        .map(|kind| prefixes.map(|prefix| format!("{prefix}{}", kind.name()).to_ascii_lowercase()));
-    let reserved = reserved.as_flattened();
-    if count.len() == keys.len()
-        && !reserved
-            .iter()
-            .any(|name| count.contains_key(name.as_str()))
-    {
-        return wanted;
-    }
     let is_alone = |key: &String| count.get(key.as_str()) == Some(&1);
     let by_path = |(candidate, key): (&Candidate, &String)| {
         let is_named = !is_alone(key) && wished(candidate).is_none();
@@ -98,9 +85,13 @@ pub(crate) fn names(candidates: &[Candidate], options: &NameOptions) -> Vec<Stri
             argument_names::shorten_with_hash(name, &candidate.operation.label(), max_bytes)
         });
     }
-    // The names of the meta-tools are reserved. A name with a hash may still be the name of another
-    // operation.
-    let mut taken: HashSet<String> = reserved.iter().cloned().collect();
+    // The names of the meta-tools are reserved, which have the prefix of the only API, and none if
+    // there are several. A name with a hash may still be the name of another operation.
+    let prefixes = [options.prefix.as_str(), ""];
+    let reserved = MetaToolKind::ALL.into_iter().flat_map(|kind| {
+        prefixes.map(|prefix| format!("{prefix}{}", kind.name()).to_ascii_lowercase())
+    });
+    let mut taken: HashSet<String> = reserved.collect();
     for (name, candidate) in names.iter_mut().zip(candidates) {
         let mut round = 0;
         while !taken.insert(name.to_ascii_lowercase()) {
@@ -141,10 +132,10 @@ fn wish(operation: &Operation) -> String {
         .unwrap_or_else(|| path_name(operation))
 }
 
-/// The names of the functions whose operationIds consist of the function, the path and the method,
-/// as `FastAPI` makes them: `count_flows` for `count_flows_flows_count_post`. An operation has none
-/// if it would share that name with the operationId or the function of another.
-fn function_names(candidates: &[Candidate]) -> Vec<Option<String>> {
+/// Finds the names of the functions whose operationIds consist of the function, the path and the
+/// method, as `FastAPI` makes them: `count_flows` for `count_flows_flows_count_post`. An operation
+/// has none if it would share that name with the operationId or the function of another.
+pub(crate) fn find_functions(candidates: &mut [Candidate]) {
     let function = |Candidate { operation, .. }: &Candidate| {
         let id = operation.id.as_deref()?;
         let name = legal(function_name(id, &operation.method, &operation.path)?);
@@ -152,9 +143,9 @@ fn function_names(candidates: &[Candidate]) -> Vec<Option<String>> {
         let is_reserved = reserved.any(|kind| kind.name().eq_ignore_ascii_case(&name));
         Some(name).filter(|name| !name.is_empty() && !is_reserved)
     };
-    let mut functions: Vec<Option<String>> = candidates.iter().map(function).collect();
+    let functions: Vec<Option<String>> = candidates.iter().map(function).collect();
     if functions.iter().all(Option::is_none) {
-        return functions;
+        return;
     }
     let wishes = candidates
         .iter()
@@ -162,28 +153,22 @@ fn function_names(candidates: &[Candidate]) -> Vec<Option<String>> {
     let names = functions.iter().flatten().cloned().chain(wishes);
     let names: Vec<String> = names.map(|name| name.to_ascii_lowercase()).collect();
     let count = count_names(names.iter());
-    for function in &mut functions {
-        *function = function
-            .take()
-            .filter(|name| count.get(name.to_ascii_lowercase().as_str()) == Some(&1));
+    for (candidate, function) in candidates.iter_mut().zip(functions) {
+        candidate.function =
+            function.filter(|name| count.get(name.to_ascii_lowercase().as_str()) == Some(&1));
     }
-    functions
 }
 
 /// A note on the operations whose names have neither the path nor the method that their
 /// operationIds end with.
 pub(crate) fn function_names_note(candidates: &[Candidate]) -> Option<Diagnostic> {
-    let named = function_names(candidates).into_iter().zip(candidates);
-    let mut named = named.filter(|(function, candidate)| {
-        let function = function.as_ref();
+    let mut named = candidates.iter().filter(|candidate| {
+        let function = candidate.function.as_ref();
         function.is_some_and(|function| candidate.name.ends_with(function.as_str()))
     });
-    let (
-        _,
-        Candidate {
-            operation, name, ..
-        },
-    ) = named.next()?;
+    let Candidate {
+        operation, name, ..
+    } = named.next()?;
     let message = format!(
         "{} without the path and the method that a framework added to the operationId: `{name}` for `{}`; `overrides` in the configuration file set other names",
         match named.count() + 1 {
@@ -350,7 +335,8 @@ mod tests {
         let (operations, _) = operations(&Document::parse(text.into_bytes(), None).unwrap());
         let new =
             |operation| Candidate::new(operation, crate::annotate::layers::Decision::default());
-        let candidates: Vec<Candidate> = operations.into_iter().map(new).collect();
+        let mut candidates: Vec<Candidate> = operations.into_iter().map(new).collect();
+        find_functions(&mut candidates);
         names(&candidates, options)
     }
 
