@@ -19,14 +19,8 @@ use crate::redact::carries_credential;
 use crate::spec::{Location, Parameter, SecurityRequirement, SecurityScheme};
 use crate::{redact, text};
 
-/// The credentials of a call, or why it cannot be made.
-#[derive(Clone)]
-pub(crate) enum OperationAccess {
-    /// The call can be made with these.
-    Granted(Arc<Credential>),
-    /// The call cannot be made: a sentence for the model.
-    Missing(Arc<str>),
-}
+/// The credentials of a call, or why it cannot be made: a sentence for the model.
+pub(crate) type OperationAccess = Result<Arc<Credential>, Arc<str>>;
 
 /// The operator's credentials of a call.
 #[derive(Default)]
@@ -179,7 +173,7 @@ impl<'a> AccessResolver<'a> {
         }
         let usable = self.usable(requirements);
         let access = self.decide(&usable);
-        let missing = matches!(access, OperationAccess::Missing(_)).then(|| {
+        let missing = access.is_err().then(|| {
             let what = self.what_to_set(&usable, true);
             format!("{what}; if the API takes calls without a credential, --allow-missing-credentials sends them")
         });
@@ -200,9 +194,9 @@ impl<'a> AccessResolver<'a> {
         let as_user = self.user_scheme(requirements).is_some();
         if as_user || demanded && !self.given.credentials.optional {
             self.cross_origin_operations += 1;
-            return OperationAccess::Missing(format!("nothing was sent: {CROSS_ORIGIN}").into());
+            return Err(format!("nothing was sent: {CROSS_ORIGIN}").into());
         }
-        OperationAccess::Granted(Arc::new(Credential::default()))
+        Ok(Arc::default())
     }
 
     /// Returns the logins by which the credentials of operations can be had: each scheme of OAuth,
@@ -315,11 +309,11 @@ impl<'a> AccessResolver<'a> {
         for requirement in requirements.iter().filter(|needed| !needed.is_empty()) {
             let applied = requirement.iter().map(|(name, _)| self.applied(name));
             if let Ok(applied) = applied.collect() {
-                return OperationAccess::Granted(Arc::new(self.credential(requirement, applied)));
+                return Ok(Arc::new(self.credential(requirement, applied)));
             }
         }
         if requirements.is_empty() {
-            return OperationAccess::Granted(Arc::clone(&self.bare));
+            return Ok(Arc::clone(&self.bare));
         }
         // An operation that is called as the user is never called without credentials.
         let as_user = self.user_scheme(requirements).is_some();
@@ -329,7 +323,7 @@ impl<'a> AccessResolver<'a> {
                 schemes: self.what_to_set(requirements, false),
                 ..Advice::default()
             };
-            return OperationAccess::Granted(Arc::new(Credential {
+            return Ok(Arc::new(Credential {
                 fixed: self.bare.fixed.clone(),
                 forwards: true,
                 advice: Some(advice),
@@ -337,7 +331,7 @@ impl<'a> AccessResolver<'a> {
             }));
         }
         let settings = self.what_to_set(requirements, false);
-        OperationAccess::Missing(
+        Err(
             format!("nothing was sent, because it needs a credential that this server was not given; {settings}, or --allow-missing-credentials if the API takes calls without one").into(),
         )
     }

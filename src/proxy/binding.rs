@@ -161,10 +161,7 @@ pub(crate) fn link_etags<'b>(operations: impl Iterator<Item = &'b mut BoundOpera
 impl BoundOperation {
     /// The security scheme and the scopes with which it is called as the user.
     pub(crate) fn asked_as_user(&self) -> Option<(&str, Option<&str>)> {
-        let OperationAccess::Granted(credential) = &self.access else {
-            return None;
-        };
-        match credential.authenticator.as_ref()? {
+        match self.access.as_ref().ok()?.authenticator.as_ref()? {
             Authenticator::Exchange(exchange) => Some(exchange.asked()),
             Authenticator::Token(_) | Authenticator::Signature(_) => None,
         }

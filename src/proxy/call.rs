@@ -34,7 +34,7 @@ use crate::caller::Caller;
 use crate::credentials::authenticator::{Authenticator, Injected};
 use crate::credentials::forward;
 use crate::credentials::forward::Forwarding;
-use crate::credentials::resolve::{Credential, OperationAccess};
+use crate::credentials::resolve::Credential;
 use crate::json::JsonObject;
 use crate::outbound::request::Request;
 use crate::proxy::arguments::ruled::RuledCall;
@@ -160,10 +160,9 @@ impl ApiProxy {
         };
         Ok(CallRoute {
             tenant,
-            credential: match access {
-                OperationAccess::Granted(credential) => Ok(credential),
-                OperationAccess::Missing(why) => Err(CallError::Credential(Arc::clone(why))),
-            },
+            credential: access
+                .as_deref()
+                .map_err(|why| CallError::Credential(Arc::clone(why))),
             destination: destination.ok_or_else(no_server),
         })
     }
