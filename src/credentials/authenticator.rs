@@ -56,11 +56,8 @@ impl Authenticator {
 
     /// The same for an operation that needs these scopes.
     pub(super) fn for_operation(self, scopes: &[String]) -> Self {
-        match &self {
-            Self::Exchange(exchange) => match exchange.for_operation(scopes) {
-                Some(own) => Self::Exchange(Arc::new(own)),
-                None => self,
-            },
+        match self {
+            Self::Exchange(exchange) => Self::Exchange(exchange.for_operation(scopes)),
             Self::Token(_) | Self::Signature(_) => self,
         }
     }

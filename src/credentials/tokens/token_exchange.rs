@@ -101,15 +101,15 @@ impl TokenExchange {
 
     /// The same for an operation that needs these scopes, if each operation gets a token of its own
     /// scopes.
-    pub(crate) fn for_operation(&self, scopes: &[String]) -> Option<Self> {
+    pub(crate) fn for_operation(self: Arc<Self>, scopes: &[String]) -> Arc<Self> {
+        if !self.source.options.operation_scopes {
+            return self;
+        }
         let mut scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         scopes.sort_unstable();
         scopes.dedup();
         let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
-        self.source
-            .options
-            .operation_scopes
-            .then(|| Self::with_scope(Arc::clone(&self.source), scope.as_deref()))
+        Arc::new(Self::with_scope(Arc::clone(&self.source), scope.as_deref()))
     }
 
     /// Returns the scheme and its scopes that are requested.
