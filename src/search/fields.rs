@@ -154,10 +154,8 @@ impl<'d, 'o> FieldReader<'d, 'o> {
     /// The words of a text that is read once.
     fn own(&mut self, text: &str, writing: Writing) -> &[Term] {
         self.own.clear();
-        let own = &mut self.own;
-        self.vocabulary
-            .each_term(text, writing, |term| own.push(term));
-        own
+        self.vocabulary.add_terms(text, writing, &mut self.own);
+        &self.own
     }
 
     /// The words of a text of a field that other operations may have as well. Tags are prose.
@@ -169,7 +167,7 @@ impl<'d, 'o> FieldReader<'d, 'o> {
                 Field::Tags => Writing::Prose,
                 _ => Writing::Identifier,
             };
-            vocabulary.each_term(text, writing, |term| terms.push(term));
+            vocabulary.add_terms(text, writing, &mut terms);
             terms
         })
     }
@@ -182,7 +180,7 @@ impl<'d, 'o> FieldReader<'d, 'o> {
         names.or_insert_with(|| {
             let mut terms = Vec::new();
             for (name, _) in properties(document, Some(described), &mut HashSet::default()) {
-                vocabulary.each_term(&name, Writing::Identifier, |term| terms.push(term));
+                vocabulary.add_terms(&name, Writing::Identifier, &mut terms);
             }
             terms
         })

@@ -231,13 +231,9 @@ pub(crate) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Shows the term of each word of a text, in order; stop words have none.
-    pub(crate) fn each_term(&mut self, text: &str, writing: Writing, mut visit: impl FnMut(Term)) {
-        each_word(text, writing, |word| {
-            if let Some(term) = self.term(word) {
-                visit(term);
-            }
-        });
+    /// Adds the term of each word of a text, in order; stop words have none.
+    pub(crate) fn add_terms(&mut self, text: &str, writing: Writing, terms: &mut Vec<Term>) {
+        each_word(text, writing, |word| terms.extend(self.term(word)));
     }
 
     /// The number of each stem.
