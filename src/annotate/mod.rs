@@ -60,7 +60,7 @@ pub struct AnnotatedTools {
     /// Number of tools that are offered without a question, although the policy `strict` would call
     /// them destructive and the operator names another one.
     pub(crate) loosened: usize,
-    /// The names of the tools that are left out, each with the reason.
+    /// The names of the tools that are left out, each with the setting that does so.
     pub(crate) left_out: Vec<(String, LeftOut)>,
     /// Least number of bytes of the list if it is too long, in which case input schemas are made on
     /// first use.
@@ -94,7 +94,8 @@ pub fn annotate(
     let mut offered = Vec::with_capacity(candidates.len());
     for candidate in candidates {
         if candidate.is_disabled() {
-            annotated.left_out.push((candidate.name, LeftOut::Disabled));
+            let why = "`enabled: false` in `overrides`, or by an extension of the document such as `x-mcp: false`";
+            annotated.left_out.push((candidate.name, why.into()));
             continue;
         }
         annotated

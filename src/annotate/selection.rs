@@ -1,6 +1,7 @@
 //! The selection of operations: `--tool-include`, `--tool-exclude`, `--read-only` and
 //! `--no-destructive`.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -59,20 +60,8 @@ pub struct Selection {
     pub no_destructive: bool,
 }
 
-/// Reason for which an operation does not become a tool.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) enum LeftOut {
-    /// A rule, or an extension of the document, says so.
-    Disabled,
-    /// `--read-only`.
-    Writes,
-    /// `--no-destructive`.
-    Destructive,
-    /// No pattern of `--tool-include` matches it.
-    NotIncluded,
-    /// This pattern of `--tool-exclude` matches it.
-    Excluded(String),
-}
+/// The setting by which an operation does not become a tool, in words.
+pub(crate) type LeftOut = Cow<'static, str>;
 
 /// Share of the tools that a token of `auth_tokens` may call.
 #[derive(Debug, Clone)]
@@ -271,18 +260,6 @@ pub(crate) fn literal(text: &str) -> String {
     glob
 }
 
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Disabled => f.write_str("`enabled: false` in `overrides`, or by an extension of the document such as `x-mcp: false`"),
-            Self::Writes => f.write_str("--read-only"),
-            Self::Destructive => f.write_str("--no-destructive"),
-            Self::NotIncluded => f.write_str("--tool-include, of which no pattern matches it"),
-            Self::Excluded(pattern) => write!(f, "--tool-exclude {pattern}"),
-        }
-    }
-}
-
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -295,7 +272,7 @@ impl Selection {
         self.leaves_out(names, operation, hints).is_none()
     }
 
-    /// Returns the reason for which the operation is not offered, by its tool name (the generated
+    /// Returns the setting by which the operation is not offered, by its tool name (the generated
     /// or the requested one) and its hints; `None` if it is offered.
     pub(crate) fn leaves_out(
         &self,
@@ -304,18 +281,18 @@ impl Selection {
         hints: &Hints,
     ) -> Option<LeftOut> {
         if self.read_only && !hints.is_read_only() {
-            return Some(LeftOut::Writes);
+            return Some("--read-only".into());
         }
         if self.no_destructive && hints.is_destructive() {
-            return Some(LeftOut::Destructive);
+            return Some("--no-destructive".into());
         }
         let mut included = self.include.iter();
         if !self.include.is_empty() && !included.any(|pattern| pattern.matches(names, operation)) {
-            return Some(LeftOut::NotIncluded);
+            return Some("--tool-include, of which no pattern matches it".into());
         }
         let mut excluding = self.exclude.iter();
         let pattern = excluding.find(|pattern| pattern.matches(names, operation))?;
-        Some(LeftOut::Excluded(pattern.to_string()))
+        Some(format!("--tool-exclude {pattern}").into())
     }
 }
 
