@@ -15,7 +15,6 @@ use super::{ConfigFile, help, output};
 use crate::config::settings::CommandSettings;
 use crate::config::values::{UrlForm, plain_url};
 use crate::config::variables::has_browser;
-use crate::credentials::login::authorization::AuthorizationAnswer;
 use crate::credentials::login::{Login, LogoutOutcome};
 use crate::credentials::tokens::stored_token::{LoginFacts, StoredToken};
 use crate::error::Failure;
@@ -154,10 +153,8 @@ async fn by_browser(
     }
     let awaited = Arc::clone(&request);
     match listener.wait(move |query| awaited.read_answer(query)).await {
-        Some(AuthorizationAnswer::Code(code)) => Ok(login.redeem_code(&request, code).await?),
-        Some(AuthorizationAnswer::Refused(why)) => {
-            Err(format!("the authorization server answered: {why}").into())
-        }
+        Some(Ok(code)) => Ok(login.redeem_code(&request, code).await?),
+        Some(Err(why)) => Err(format!("the authorization server answered: {why}").into()),
         None => Err("the listener for the answer broke".to_owned().into()),
     }
 }

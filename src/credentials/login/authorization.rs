@@ -36,14 +36,6 @@ pub(crate) struct AuthorizationRequest {
     pub(super) scopes: String,
 }
 
-/// The answer of the authorization server.
-pub(crate) enum AuthorizationAnswer {
-    /// The code.
-    Code(SecretString),
-    /// A refusal, in words for the user.
-    Refused(String),
-}
-
 impl AuthorizationRequest {
     /// A client's request to an authorization endpoint, whose answer goes to `redirect`.
     ///
@@ -90,8 +82,9 @@ impl AuthorizationRequest {
         })
     }
 
-    /// Reads the query of an answer; `None` if it is not an answer to this request.
-    pub(crate) fn read_answer(&self, query: &str) -> Option<AuthorizationAnswer> {
+    /// Reads the query of an answer: the code, or a refusal in words for the user. `None` if it is
+    /// not an answer to this request.
+    pub(crate) fn read_answer(&self, query: &str) -> Option<Result<SecretString, String>> {
         let pairs: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
             .into_owned()
             .collect();
@@ -111,7 +104,7 @@ impl AuthorizationRequest {
         if !bool::from(state?.as_bytes().ct_eq(own)) {
             return None;
         }
-        let refused = |why: &str| Some(AuthorizationAnswer::Refused(why.to_owned()));
+        let refused = |why: &str| Some(Err(why.to_owned()));
         let issuers = issuer.zip(self.issuer.as_deref());
         match (code, error) {
             (None, None) | (Some(_), Some(_)) => None,
@@ -121,7 +114,7 @@ impl AuthorizationRequest {
             _ if self.needs_issuer && issuer.is_none() => refused(
                 "the answer does not name its issuer (`iss`), although the issuer's metadata promise it",
             ),
-            (Some(code), None) => Some(AuthorizationAnswer::Code(code.into())),
+            (Some(code), None) => Some(Ok(code.into())),
             (None, Some(error)) => {
                 let description = only("error_description").0.unwrap_or_default();
                 let both = format!("{error} {description}");
