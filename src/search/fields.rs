@@ -1,8 +1,10 @@
 //! Fields of an operation that are searched, and the weight of a word in each.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use foldhash::{HashMap, HashSet};
+use regex::Regex;
 
 use super::verbs::Verb;
 use super::words::{Term, Vocabulary, Writing, each_word};
@@ -209,42 +211,16 @@ fn literal_parts(path: &str) -> impl Iterator<Item = &str> {
     first.chain(parts.map(|part| part.split_once('}').map_or("", |(_, literal)| literal)))
 }
 
-/// A description without what is not words: code, addresses of links, HTML tags.
-fn without_markup(text: &str) -> Cow<'_, str> {
-    if !text.contains(['<', '`', ']', '*']) && !text.contains("://") {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = memchr::memchr3(b'<', b']', b':', rest.as_bytes()) {
-        let (before, found) = rest.split_at_checked(at).unwrap_or((rest, ""));
-        out.push_str(before);
-        let markup = if found.starts_with("](") {
-            found.find(')').map(|end| end + 1)
-        } else if found.starts_with('<') {
-            found.find('>').filter(|end| *end < 200).map(|end| end + 1)
-        } else if found.starts_with("://") && drop_scheme(&mut out) {
-            found
-                .find(|c: char| c.is_whitespace() || matches!(c, ')' | '"' | '\'' | '<'))
-                .or(Some(found.len()))
-        } else {
-            None
-        };
-        let (mark, after) = found
-            .split_at_checked(markup.unwrap_or(1))
-            .unwrap_or((found, ""));
-        out.push_str(if markup.is_some() { " " } else { mark });
-        rest = after;
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
-}
+/// What is not words in a description: addresses of links, and HTML tags.
+static MARKUP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let markup = r#"\]\([^)]*\)|<[^>]{0,198}>|https?://[^\s)"'<]*"#;
+    Regex::new(markup).ok()
+});
 
-/// Drops the scheme of an address of which `://` is next; whether there was one.
-fn drop_scheme(text: &mut String) -> bool {
-    let before = text.strip_suffix("https").or(text.strip_suffix("http"));
-    let before = before.map(str::len);
-    before.inspect(|length| text.truncate(*length)).is_some()
+/// A description without markup.
+fn without_markup(text: &str) -> Cow<'_, str> {
+    let markup = MARKUP.as_ref();
+    markup.map_or(Cow::Borrowed(text), |markup| markup.replace_all(text, " "))
 }
 
 /// The first sentence of a text, and the rest.
