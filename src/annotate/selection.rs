@@ -32,6 +32,8 @@ pub enum PatternField {
 pub struct Pattern {
     /// The pattern as it is written, without the mark.
     text: String,
+    /// Where its glob begins in that.
+    glob_start: usize,
     pub(crate) field: PatternField,
     pub(crate) is_optional: bool,
     glob: GlobMatcher,
@@ -151,6 +153,7 @@ impl Pattern {
                 Err(error) => Err(refused(error.kind().to_string())),
             }
         };
+        let glob_start = text.len().saturating_sub(glob.len());
         let glob = if is_path {
             with_literal_variables(glob)
         } else {
@@ -161,6 +164,7 @@ impl Pattern {
             .filter(|folder| is_path && !folder.is_empty());
         Ok(Self {
             text: text.into(),
+            glob_start,
             field,
             is_optional: false,
             folder: folder.map(compile).transpose()?,
@@ -178,15 +182,12 @@ impl Pattern {
 
     /// Returns the field as it is written before the glob; empty if there is none.
     pub(crate) fn prefix(&self) -> &str {
-        let prefix = self.text.len() - self.glob_text().len();
-        self.text.get(..prefix).unwrap_or_default()
+        self.text.get(..self.glob_start).unwrap_or_default()
     }
 
     /// The glob as it is written.
     pub(crate) fn glob_text(&self) -> &str {
-        let mut prefixes = ["operation:", "tag:", "method:", "path:"].into_iter();
-        let glob = prefixes.find_map(|prefix| self.text.strip_prefix(prefix));
-        glob.unwrap_or(&self.text)
+        self.text.get(self.glob_start..).unwrap_or_default()
     }
 
     /// Returns true if the pattern matches the operation under one of its tool names.
