@@ -242,23 +242,11 @@ fn with_literal_variables(glob: &str) -> String {
 /// A glob that matches one path template and nothing else. The braces of variables are literal
 /// there, unless they hold a comma.
 pub(crate) fn literal_path(path: &str) -> String {
-    let glob = literal(path);
+    let glob = globset::escape(path);
     if path.contains(',') {
         return glob;
     }
     glob.replace("[{]", "{").replace("[}]", "}")
-}
-
-/// A glob that matches `text` and nothing else.
-pub(crate) fn literal(text: &str) -> String {
-    let mut glob = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '*' | '?' | '[' | ']' | '{' | '}' => glob.extend(['[', character, ']']),
-            other => glob.push(other),
-        }
-    }
-    glob
 }
 
 impl fmt::Display for Pattern {

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::annotate::descriptions::returns;
 use crate::annotate::output::ReplyDescriber;
-use crate::annotate::selection::literal;
 use crate::annotate::{ClientProfile, KnownClient};
 use crate::api::{Api, BoundTool};
 use crate::text::{TYPICAL_BYTES_PER_TOKEN, one_line};
@@ -138,7 +137,7 @@ pub(crate) fn by_tag(api: &Api) -> Vec<TagCost> {
     }
     let cost = |(tag, (tools, bytes)): (Option<&str>, (usize, usize))| TagCost {
         tag: tag.map(one_line),
-        include: tag.map(|tag| format!("tag:{}", literal(tag))),
+        include: tag.map(|tag| format!("tag:{}", globset::escape(tag))),
         tools,
         tokens: bytes / TYPICAL_BYTES_PER_TOKEN,
     };
