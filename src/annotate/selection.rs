@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use globset::{GlobBuilder, GlobMatcher};
-use thiserror::Error;
 
 use super::annotations::Hints;
 use crate::spec::Operation;
@@ -39,14 +38,6 @@ pub struct Pattern {
     glob: GlobMatcher,
     /// For a path that ends with `/**`: the part before that.
     folder: Option<GlobMatcher>,
-}
-
-/// A pattern that cannot be read.
-#[derive(Debug, Error)]
-#[error("`{text}` is not a valid pattern: {reason}")]
-pub struct PatternError {
-    text: String,
-    reason: String,
 }
 
 /// The operations that become tools.
@@ -109,18 +100,16 @@ impl Pattern {
     /// Reads a pattern.
     ///
     /// # Errors
-    /// An unknown field or a broken glob.
-    pub fn parse(text: &str) -> Result<Self, PatternError> {
+    /// An unknown field or a broken glob; in a sentence.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let (text, is_optional) = text
             .strip_prefix('?')
             .map_or((text, false), |text| (text, true));
         let (field, glob) = match text.split_once(':') {
             Some((field, glob)) if field.bytes().all(|byte| byte.is_ascii_lowercase()) => {
-                let unknown = |_| PatternError {
-                    text: text.into(),
-                    reason: format!("`{field}` is not one of operation, tag, method, path"),
-                };
-                (field.parse().map_err(unknown)?, glob)
+                let why = || format!("`{field}` is not one of operation, tag, method, path");
+                let read = field.parse().map_err(|_| refused(text, &why()));
+                (read?, glob)
             }
             _ => (PatternField::Operation, text),
         };
@@ -133,15 +122,11 @@ impl Pattern {
     /// A pattern on that field; `text` is its name in messages.
     ///
     /// # Errors
-    /// An empty or broken glob.
-    pub fn of(field: PatternField, glob: &str, text: &str) -> Result<Self, PatternError> {
+    /// An empty or broken glob; in a sentence.
+    pub fn of(field: PatternField, glob: &str, text: &str) -> Result<Self, String> {
         let is_path = field == PatternField::Path;
-        let refused = |reason: String| PatternError {
-            text: text.into(),
-            reason,
-        };
         if glob.is_empty() {
-            return Err(refused("it is empty".into()));
+            return Err(refused(text, "it is empty"));
         }
         let compile = |glob: &str| {
             let compiled = GlobBuilder::new(glob)
@@ -150,7 +135,7 @@ impl Pattern {
                 .build();
             match compiled {
                 Ok(glob) => Ok(glob.compile_matcher()),
-                Err(error) => Err(refused(error.kind().to_string())),
+                Err(error) => Err(refused(text, &error.kind().to_string())),
             }
         };
         let glob_start = text.len().saturating_sub(glob.len());
@@ -205,6 +190,10 @@ impl Pattern {
             }
         }
     }
+}
+
+fn refused(pattern: &str, why: &str) -> String {
+    format!("`{pattern}` is not a valid pattern: {why}")
 }
 
 /// A glob on path templates in which the braces of variables are literal: `{petId}`. Braces around

@@ -249,6 +249,9 @@ mod tests {
             !plain.contains("example") && !plain.contains("<b") && plain.contains("the guide"),
             "{plain}"
         );
+        let text = "a[0] < b, and c > d: [x](y";
+        assert_eq!(without_markup(text), text.replace("< b, and c >", " "));
+        assert_eq!(without_markup("a < b: [x](y"), "a < b: [x](y");
     }
 
     #[test]
