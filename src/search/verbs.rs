@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use http::Method;
 
 use super::words::{Writing, first_words, is_stop_word, stem};
@@ -34,14 +34,10 @@ const DELETES: &str = " delete remove kick revoke cancel drop purge disable stop
 /// Words that are verbs, and as often the name of something.
 const NOUNS: &str = " email book schedule issue request transfer query fork clone void trigger ";
 
-/// The stems of these words: an index asks for thousands.
-struct VerbStems {
-    verbs: HashMap<String, Verb>,
-    nouns: HashSet<String>,
-}
-
-static STEMS: LazyLock<VerbStems> = LazyLock::new(|| {
-    let mut verbs = HashMap::default();
+/// The stems of these words, each with its kind, and true if it is as often a name: an index asks
+/// for thousands.
+static STEMS: LazyLock<HashMap<String, (Verb, bool)>> = LazyLock::new(|| {
+    let mut stems = HashMap::default();
     // Of two meanings, the more careful one counts, which comes last.
     for (verb, words) in [
         (Verb::Read, READS),
@@ -49,29 +45,24 @@ static STEMS: LazyLock<VerbStems> = LazyLock::new(|| {
         (Verb::Update, UPDATES),
         (Verb::Delete, DELETES),
     ] {
-        verbs.extend(
-            words
-                .split_whitespace()
-                .map(|word| (stem(word).into_owned(), verb)),
-        );
+        stems.extend(words.split_whitespace().map(|word| {
+            let is_name = is_word_of(NOUNS, word);
+            (stem(word).into_owned(), (verb, is_name))
+        }));
     }
-    let nouns = NOUNS
-        .split_whitespace()
-        .map(|noun| stem(noun).into_owned())
-        .collect();
-    VerbStems { verbs, nouns }
+    stems
 });
 
 impl Verb {
     /// Returns the kind of a word, if it is a verb of one kind.
     fn of_word(word: &str) -> Option<Self> {
-        STEMS.verbs.get(stem(word).as_ref()).copied()
+        STEMS.get(stem(word).as_ref()).map(|(verb, _)| *verb)
     }
 
     /// Returns true if a word is an action, and not its object.
     pub(crate) fn is_verb(word: &str) -> bool {
-        let stemmed = stem(word);
-        STEMS.verbs.contains_key(stemmed.as_ref()) && !STEMS.nouns.contains(stemmed.as_ref())
+        let known = STEMS.get(stem(word).as_ref());
+        known.is_some_and(|(_, is_name)| !is_name)
     }
 
     /// Returns the kind of action that a question in folded words asks for.
