@@ -10,9 +10,6 @@ use crate::search::{Ranking, SearchIndex, names_exactly, says_name};
 /// Among so many of the best hits, one whose name has the words of the question comes first.
 const NEAREST: usize = 10;
 
-/// The tools that answer a question.
-pub(crate) type SearchedTools = Ranking<ToolIndex>;
-
 /// A value that a tool needs, and the tool that yields it.
 pub(crate) struct NeededValue<'a> {
     /// The argument.
@@ -35,7 +32,7 @@ impl Api {
         question: &str,
         listed: Option<&dyn Fn(ToolIndex) -> bool>,
         admitted: &dyn Fn(ToolIndex) -> bool,
-    ) -> SearchedTools {
+    ) -> Ranking<ToolIndex> {
         let is_listed = |operation| listed.is_none_or(|is_listed| is_listed(ToolIndex(operation)));
         let index = self.search_index();
         let exact: Vec<ToolIndex> = self
