@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::clients::FileFormat;
+use super::clients::{FileFormat, InstallableClient};
 use super::entry::{ClientEntry, EntryTarget};
 use super::place::ClientPlace;
 use super::{json_file, toml_file};
@@ -21,8 +21,7 @@ const BOM: &str = "\u{feff}";
 
 /// A client's file as it is.
 pub(super) struct ClientFile<'p> {
-    place: &'p ClientPlace,
-    client: KnownClient,
+    pub(super) place: &'p ClientPlace,
     /// The file that symbolic links lead to.
     target: PathBuf,
     /// The text; `None` if there is no file.
@@ -34,7 +33,7 @@ impl<'p> ClientFile<'p> {
     ///
     /// # Errors
     /// It cannot be read, is not UTF-8, is too large, or is a project's and lies elsewhere.
-    pub(super) fn read(place: &'p ClientPlace, client: KnownClient) -> Result<Self, Failure> {
+    pub(super) fn read(place: &'p ClientPlace) -> Result<Self, Failure> {
         let target = link_target(&place.file).map_err(Failure::setting)?;
         if let Some(outside) = place
             .project
@@ -55,7 +54,6 @@ impl<'p> ClientFile<'p> {
         })?;
         Ok(Self {
             place,
-            client,
             target,
             before,
         })
@@ -74,8 +72,7 @@ impl<'p> ClientFile<'p> {
     /// # Errors
     /// The file cannot be parsed; it stays untouched.
     pub(super) fn find(&self, name: &str) -> Result<Option<Value>, Failure> {
-        find_in(self.text(), self.place.format, self.keys(), name)
-            .map_err(|why| self.untouched(&why))
+        self.find_below(self.keys(), name)
     }
 
     /// The names of the entries that `install` wrote.
@@ -84,15 +81,18 @@ impl<'p> ClientFile<'p> {
     /// As [`find`](Self::find).
     pub(super) fn own_names(&self) -> Result<Vec<String>, Failure> {
         let (last, keys) = self.keys().split_last().unwrap_or((&"", &[]));
-        let found = find_in(self.text(), self.place.format, keys, last)
-            .map_err(|why| self.untouched(&why))?;
-        let Some(Value::Object(entries)) = found else {
+        let Some(Value::Object(entries)) = self.find_below(keys, last)? else {
             return Ok(Vec::new());
         };
         let own = entries
             .into_iter()
-            .filter(|(name, entry)| is_own_entry(self.client, name, entry));
+            .filter(|(name, entry)| is_own_entry(self.place.client, name, entry));
         Ok(own.map(|(name, _)| name).collect())
+    }
+
+    fn find_below(&self, keys: &[&str], name: &str) -> Result<Option<Value>, Failure> {
+        find_in(self.text(), self.place.client.format, keys, name)
+            .map_err(|why| self.untouched(&why))
     }
 
     /// The text of the file with the entry, or without that of the name, if the client finds in it
@@ -101,19 +101,16 @@ impl<'p> ClientFile<'p> {
     /// # Errors
     /// As [`find`](Self::find); or the file is written in a way that cannot be edited.
     pub(super) fn set(&self, name: &str, entry: Option<&ClientEntry>) -> Result<String, Failure> {
-        let (text, keys) = (self.text(), self.keys());
-        let meant = entry.map(|entry| entry.value(self.client));
-        let inputs = entry.map_or_else(Vec::new, |entry| entry.inputs(self.client));
-        let edited = match self.place.format {
+        let (text, keys, client) = (self.text(), self.keys(), self.place.client);
+        let meant = entry.map(|entry| entry.value(client));
+        let inputs = entry.map_or_else(Vec::new, |entry| entry.inputs(client));
+        let edited = match client.format {
             FileFormat::Toml => toml_file::set(text, keys, name, meant.as_ref()),
             format => json_file::set(text, format, keys, name, meant.as_ref(), &inputs),
         };
-        let edited = edited.and_then(|text| {
-            let found = find_in(&text, self.place.format, keys, name);
-            match found {
-                Ok(found) if found == meant => Ok(text),
-                _ => Err("its servers are written in a form that cannot be edited".to_owned()),
-            }
+        let edited = edited.and_then(|text| match find_in(&text, client.format, keys, name) {
+            Ok(found) if found == meant => Ok(text),
+            _ => Err("its servers are written in a form that cannot be edited".to_owned()),
         });
         // With the byte order mark of the file.
         let mark = self.before().strip_suffix(text).unwrap_or_default();
@@ -129,15 +126,15 @@ impl<'p> ClientFile<'p> {
 
     /// The keys that lead to the servers. opencode 2.0 keeps them one level further down.
     fn keys(&self) -> &'static [&'static str] {
-        let is_new_form = self.client == KnownClient::Opencode
+        let is_new_form = self.place.client.client == KnownClient::Opencode
             && matches!(
-                find_in(self.text(), self.place.format, &["mcp"], "servers"),
+                find_in(self.text(), self.place.client.format, &["mcp"], "servers"),
                 Ok(Some(Value::Object(_)))
             );
         if is_new_form {
             &["mcp", "servers"]
         } else {
-            self.place.keys
+            self.place.client.keys
         }
     }
 
@@ -315,7 +312,7 @@ fn keep_owner(_: &File, _: &fs::Metadata) -> std::io::Result<()> {
 
 /// Returns `true` if `install` could have written the entry of that name, so that it may be
 /// replaced and removed.
-pub(super) fn is_own_entry(client: KnownClient, name: &str, entry: &Value) -> bool {
+pub(super) fn is_own_entry(client: &InstallableClient, name: &str, entry: &Value) -> bool {
     let words = command_words(entry);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     starts_this_program(&words) || is_own_url_entry(client, name, entry)
@@ -377,7 +374,7 @@ fn is_own_package(text: &str) -> bool {
 
 /// Returns `true` if `install --url` writes exactly this entry for its address and the variable of
 /// its token.
-fn is_own_url_entry(client: KnownClient, name: &str, entry: &Value) -> bool {
+fn is_own_url_entry(client: &InstallableClient, name: &str, entry: &Value) -> bool {
     let text = |pointer: &&str| entry.pointer(pointer).and_then(Value::as_str);
     let Some(url) = ["/url", "/serverUrl", "/httpUrl", "/uri"]
         .iter()
@@ -395,7 +392,7 @@ fn is_own_url_entry(client: KnownClient, name: &str, entry: &Value) -> bool {
         token: header
             .iter()
             .find_map(text)
-            .map(|header| token_variable(client, name, header)),
+            .map(|header| token_variable(client.client, name, header)),
     };
     let name = name.to_owned();
     ClientEntry { name, target }.value(client) == *entry

@@ -5,7 +5,7 @@
 mod tests {
     use std::path::Path;
 
-    use super::super::clients::CLIENTS;
+    use super::super::clients::{CLIENTS, installable};
     use super::super::entry::placeholder;
     use super::super::place::{InstallScope, OperatingSystem, Surroundings, place_of};
     use crate::annotate::{ClientProfile, KnownClient};
@@ -28,7 +28,7 @@ mod tests {
             variable: &variable,
             project: Path::new(""),
         };
-        let place = |scope| place_of(client, scope, &at).ok();
+        let place = |scope| place_of(installable(client).ok()?, scope, &at).ok();
         let Some(user) = place(InstallScope::User) else {
             return "–".into();
         };
@@ -55,7 +55,7 @@ mod tests {
             }
             KnownClient::Goose => "`env_keys`".into(),
             KnownClient::Openai | KnownClient::Generic => "–".into(),
-            _ => placeholder(client, "name", "NAME")
+            _ => placeholder(installable(client).unwrap(), "name", "NAME")
                 .map_or("none".into(), |form| format!("`{form}`")),
         }
     }

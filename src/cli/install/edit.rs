@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::client_file::{ClientFile, is_own_entry};
 use super::entry::ClientEntry;
 use super::place::ClientPlace;
-use crate::annotate::KnownClient;
 use crate::cli::output;
 use crate::config::variables;
 use crate::error::Failure;
@@ -50,7 +49,6 @@ pub(super) struct EntryChange<'e> {
 /// `force` is not set.
 pub(super) fn edit(
     place: &ClientPlace,
-    client: KnownClient,
     change: EntryChange<'_>,
     mode: InstallMode,
     force: bool,
@@ -58,8 +56,8 @@ pub(super) fn edit(
     let shown_place = place.file.display();
     let mut is_agreed = mode == InstallMode::Write;
     for _ in 0..2 {
-        let file = ClientFile::read(place, client)?;
-        let Some(after) = edited(&file, place, client, change, force)? else {
+        let file = ClientFile::read(place)?;
+        let Some(after) = edited(&file, change, force)? else {
             return Ok(ExitCode::SUCCESS);
         };
         if !is_agreed {
@@ -92,12 +90,11 @@ pub(super) fn edit(
 /// The text of the file after the change; `None` if there is nothing to change.
 fn edited(
     file: &ClientFile<'_>,
-    place: &ClientPlace,
-    client: KnownClient,
     change: EntryChange<'_>,
     force: bool,
 ) -> Result<Option<String>, Failure> {
-    let (shown_place, name) = (place.file.display(), change.name);
+    let (client, name) = (file.place.client, change.name);
+    let shown_place = file.place.file.display();
     let found = file.find(name)?;
     let is_foreign = found
         .as_ref()
@@ -160,11 +157,7 @@ pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
 }
 
 /// The arguments that add an entry for all projects of the user.
-pub(super) fn add_arguments(entry: &ClientEntry) -> Vec<String> {
-    add_json_arguments(&entry.name, &entry.value(KnownClient::ClaudeCode))
-}
-
-fn add_json_arguments(name: &str, value: &Value) -> Vec<String> {
+pub(super) fn add_arguments(name: &str, value: &Value) -> Vec<String> {
     [
         "mcp",
         "add-json",
@@ -201,21 +194,20 @@ pub(super) fn edit_by_claude(
     mode: InstallMode,
     force: bool,
 ) -> Result<ExitCode, Failure> {
-    let client = KnownClient::ClaudeCode;
     let EntryChange { name, entry } = change;
     // A file that cannot be read here is left to Claude Code.
     let mut before = None;
-    if let Ok(file) = ClientFile::read(place, client)
+    if let Ok(file) = ClientFile::read(place)
         && let Ok(found) = file.find(name)
     {
-        if edited(&file, place, client, change, force)?.is_none() {
+        if edited(&file, change, force)?.is_none() {
             return Ok(ExitCode::SUCCESS);
         }
         before = found;
     }
     let is_removed = before.is_some() || entry.is_none();
     let removal = is_removed.then(|| remove_arguments(name));
-    let addition = entry.map(add_arguments);
+    let addition = entry.map(|entry| add_arguments(name, &entry.value(place.client)));
     let lines: Vec<String> = removal
         .iter()
         .chain(&addition)
@@ -238,7 +230,7 @@ pub(super) fn edit_by_claude(
     };
     let added = run(&program, arguments);
     if let (Err(_), Some(before)) = (&added, &before) {
-        let is_back = run(&program, &add_json_arguments(name, before)).is_ok();
+        let is_back = run(&program, &add_arguments(name, before)).is_ok();
         let state = if is_back { "is back" } else { "is lost" };
         output::print_remark(&format!("the entry `{name}` that was there {state}"));
     }

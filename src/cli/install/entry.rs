@@ -8,9 +8,9 @@ use clap::ValueEnum as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::clients::{CLIENTS, FileFormat, InstallableClient, installable};
+use super::clients::{CLIENTS, FileFormat, InstallableClient};
 use super::flags::WSL;
-use super::place::{ClientPlace, InstallScope, OperatingSystem, Surroundings, place_of};
+use super::place::{InstallScope, OperatingSystem, Surroundings, place_of};
 use crate::annotate::KnownClient;
 use crate::json::JsonObject;
 use crate::transport::http::page::{ENDPOINT, PageSnippet};
@@ -27,8 +27,8 @@ pub(crate) struct ClientEntry {
 pub(crate) enum EntryTarget {
     /// The client starts a command.
     Command {
-        program: String,
-        arguments: Vec<String>,
+        /// The program, and its arguments.
+        words: Vec<String>,
         /// Variables that the server reads its secrets from, by name.
         variables: Vec<String>,
     },
@@ -41,9 +41,12 @@ pub(crate) enum EntryTarget {
 }
 
 /// A variable as a client resolves it, if it can.
-pub(super) fn placeholder(client: KnownClient, server: &str, variable: &str) -> Option<String> {
-    let form = installable(client).ok()?.variable?;
-    let form = form.replace("ID", &input_id(server, variable));
+pub(super) fn placeholder(
+    client: &InstallableClient,
+    server: &str,
+    variable: &str,
+) -> Option<String> {
+    let form = client.variable?.replace("ID", &input_id(server, variable));
     Some(form.replace("NAME", variable))
 }
 
@@ -86,27 +89,17 @@ impl ClientEntry {
     }
 
     /// The entry as the client's value.
-    pub(crate) fn value(&self, client: KnownClient) -> Value {
+    pub(crate) fn value(&self, client: &InstallableClient) -> Value {
         let variables = self.variables();
         let form = |variable: &String| placeholder(client, &self.name, variable);
         let mut plain = JsonObject::new();
-        let (row, mut words, mut url) = (installable(client).ok(), Vec::new(), None);
-        let template = match &self.target {
-            EntryTarget::Command {
-                program, arguments, ..
-            } => {
-                words.push(program);
-                words.extend(arguments);
-                if program == WSL && !variables.is_empty() {
-                    plain.insert("WSLENV".into(), shared_with_wsl(variables).into());
-                }
-                row.map(|row| row.command)
-            }
-            EntryTarget::Url { url: address, .. } => {
-                url = Some(address);
-                row.and_then(|row| row.address)
-            }
+        let (words, url, template) = match &self.target {
+            EntryTarget::Command { words, .. } => (words.as_slice(), None, Some(client.command)),
+            EntryTarget::Url { url, .. } => (&[][..], Some(url), client.address),
         };
+        if words.first().is_some_and(|program| program == WSL) && !variables.is_empty() {
+            plain.insert("WSLENV".into(), shared_with_wsl(variables).into());
+        }
         let resolve = |name: &str| {
             let value = match name {
                 "name" => json!(self.name),
@@ -133,8 +126,8 @@ impl ClientEntry {
     }
 
     /// The questions that VS Code asks the user; other clients have none.
-    pub(crate) fn inputs(&self, client: KnownClient) -> Vec<Value> {
-        if client != KnownClient::Vscode {
+    pub(crate) fn inputs(&self, client: &InstallableClient) -> Vec<Value> {
+        if client.client != KnownClient::Vscode {
             return Vec::new();
         }
         self.variables()
@@ -144,21 +137,21 @@ impl ClientEntry {
     }
 
     /// The text to paste into the client's file.
-    pub(crate) fn snippet(&self, client: KnownClient, place: &ClientPlace) -> String {
+    pub(crate) fn snippet(&self, client: &InstallableClient) -> String {
         let value = self.value(client);
-        match place.format {
-            FileFormat::Toml => super::toml_file::snippet(place.keys, &self.name, &value),
-            FileFormat::Yaml => yaml_snippet(client, place.keys, &self.name, &value),
+        match client.format {
+            FileFormat::Toml => super::toml_file::snippet(client.keys, &self.name, &value),
+            FileFormat::Yaml => yaml_snippet(client, &self.name, &value),
             FileFormat::Json | FileFormat::JsonWithComments | FileFormat::Jsonc => {
                 let mut whole = json!({ self.name.clone(): value });
-                for key in place.keys.iter().rev() {
+                for key in client.keys.iter().rev() {
                     whole = json!({ *key: whole });
                 }
                 let inputs = self.inputs(client);
                 if let (false, Some(members)) = (inputs.is_empty(), whole.as_object_mut()) {
                     members.insert("inputs".into(), Value::Array(inputs));
                 }
-                serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
+                format!("{whole:#}\n")
             }
         }
     }
@@ -167,7 +160,7 @@ impl ClientEntry {
     ///
     /// # Errors
     /// Why there is none.
-    pub(crate) fn link(&self, client: KnownClient) -> Result<String, String> {
+    pub(crate) fn link(&self, client: &InstallableClient) -> Result<String, String> {
         const MAX_LINK_LEN: usize = 2000;
         if !self.variables().is_empty() {
             return Err(
@@ -177,7 +170,7 @@ impl ClientEntry {
         }
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let value = self.value(client);
-        let link = match client {
+        let link = match client.client {
             KnownClient::Vscode => {
                 let mut whole =
                     JsonObject::from_iter([("name".to_owned(), Value::from(self.name.clone()))]);
@@ -196,9 +189,9 @@ impl ClientEntry {
                 )
             }
             KnownClient::Goose => self.goose_link(&encode)?,
-            _ => {
+            other => {
                 return Err(format!(
-                    "{client} has no links; vscode, cursor and goose have"
+                    "{other} has no links; vscode, cursor and goose have"
                 ));
             }
         };
@@ -215,21 +208,21 @@ impl ClientEntry {
     /// paths.
     fn goose_link(&self, encode: &dyn Fn(&str) -> String) -> Result<String, String> {
         let target = match &self.target {
-            EntryTarget::Command {
-                program, arguments, ..
-            } => {
-                if !["npx", "uvx"].contains(&program.as_str()) {
+            EntryTarget::Command { words, .. } => match words.as_slice() {
+                [program, arguments @ ..] if ["npx", "uvx"].contains(&program.as_str()) => {
+                    let arguments = arguments.iter();
+                    let arguments: String = arguments
+                        .map(|argument| format!("&arg={}", encode(argument)))
+                        .collect();
+                    format!("cmd={program}{arguments}")
+                }
+                _ => {
                     return Err(
                         "goose takes links only to servers that npx or uvx starts, and to an address (--url); --print shows the entry"
                             .into(),
                     );
                 }
-                let arguments: String = arguments
-                    .iter()
-                    .map(|argument| format!("&arg={}", encode(argument)))
-                    .collect();
-                format!("cmd={program}{arguments}")
-            }
+            },
             EntryTarget::Url { url, .. } => format!("type=streamable_http&url={}", encode(url)),
         };
         let name = encode(&self.name);
@@ -259,16 +252,17 @@ fn filled(template: Value, resolve: &dyn Fn(&str) -> Option<Value>) -> Option<Va
 }
 
 /// YAML in which every value is written as JSON, which YAML contains.
-fn yaml_snippet(client: KnownClient, keys: &[&str], name: &str, value: &Value) -> String {
+fn yaml_snippet(client: &InstallableClient, name: &str, value: &Value) -> String {
+    let is_continue = client.client == KnownClient::Continue;
     let mut text = String::new();
-    if client == KnownClient::Continue {
+    if is_continue {
         text.push_str("name: openapi-mcp\nversion: 0.0.1\nschema: v1\n");
     }
-    for key in keys {
+    for key in client.keys {
         text.push_str(&format!("{key}:\n"));
     }
     let members = value.as_object().into_iter().flatten();
-    if client == KnownClient::Continue {
+    if is_continue {
         for (index, (key, value)) in members.enumerate() {
             let mark = if index == 0 { "- " } else { "  " };
             text.push_str(&format!("  {mark}{key}: {value}\n"));
@@ -283,8 +277,12 @@ fn yaml_snippet(client: KnownClient, keys: &[&str], name: &str, value: &Value) -
 }
 
 /// Returns the length of the longest tool's name in the client, and its limit.
-pub(super) fn name_limit(client: KnownClient, server: &str, tool: &str) -> Option<(usize, usize)> {
-    let (around, limit) = installable(client).ok()?.name_limit?;
+pub(super) fn name_limit(
+    client: &InstallableClient,
+    server: &str,
+    tool: &str,
+) -> Option<(usize, usize)> {
+    let (around, limit) = client.name_limit?;
     Some((server.len() + tool.len() + around, limit))
 }
 
@@ -312,7 +310,7 @@ pub(crate) fn page_entries(needs_token: bool) -> Vec<PageSnippet> {
     // Zed's file takes no variable, and a token is never shown as a value.
     let clients = clients.filter(|row| token.is_none() || row.client != KnownClient::Zed);
     let snippets = clients.filter_map(|row| {
-        let place = place_of(row.client, InstallScope::User, &at).ok()?;
+        let place = place_of(row, InstallScope::User, &at).ok()?;
         let variable = if needs_token {
             format!("It reads the token from the variable {TOKEN_VARIABLE}.")
         } else {
@@ -321,7 +319,7 @@ pub(crate) fn page_entries(needs_token: bool) -> Vec<PageSnippet> {
         Some(PageSnippet {
             client: shown_name(row.client),
             command: add_command(row, needs_token, &entry.name),
-            text: entry.snippet(row.client, &place),
+            text: entry.snippet(row),
             file: place.file.display().to_string(),
             note: variable,
         })
@@ -342,7 +340,7 @@ fn shown_name(client: KnownClient) -> String {
 fn add_command(row: &InstallableClient, needs_token: bool, name: &str) -> Option<String> {
     let (command, with_token) = row.add?;
     let end = if needs_token { with_token? } else { "" };
-    let form = placeholder(row.client, name, TOKEN_VARIABLE).unwrap_or_default();
+    let form = placeholder(row, name, TOKEN_VARIABLE).unwrap_or_default();
     let end = end.replace("$variable", TOKEN_VARIABLE);
     let command = command.replace("$name", name).replace("$url", ENDPOINT);
     Some(command + &end.replace("$token", &form))

@@ -1,13 +1,13 @@
 //! The settings of `serve` that an entry carries: those of the command line, with absolute paths
 //! and without secrets.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use url::Url;
 
-use super::place::{InstallScope, OperatingSystem};
+use super::place::{ClientPlace, InstallScope, OperatingSystem};
 use crate::annotate::KnownClient;
 use crate::config::settings::ApiSettings;
 use crate::config::{self, change_path, variables};
@@ -16,13 +16,11 @@ use crate::config::{self, change_path, variables};
 pub(super) const WSL: &str = "wsl.exe";
 
 /// Rules for relative paths of an entry.
-pub(crate) struct PathRules {
+pub(crate) struct PathRules<'p> {
     pub(crate) scope: InstallScope,
-    pub(crate) client: KnownClient,
+    pub(crate) place: &'p ClientPlace,
     /// The current folder.
-    pub(crate) folder: PathBuf,
-    /// The distribution of WSL in which a client on Windows starts the server.
-    pub(crate) distribution: Option<String>,
+    pub(crate) folder: &'p Path,
 }
 
 /// The arguments of the command that the client starts; what must not be in it is pushed to
@@ -30,7 +28,7 @@ pub(crate) struct PathRules {
 pub(crate) fn serve_arguments(
     command: &Command,
     matches: &ArgMatches,
-    rules: &PathRules,
+    rules: &PathRules<'_>,
     problems: &mut Vec<String>,
 ) -> Vec<String> {
     let mut arguments = vec!["serve".to_owned()];
@@ -89,7 +87,7 @@ fn names(argument: &Arg, name: &str) -> bool {
 }
 
 /// A path as the client will find it: absolute, or in the client's own word for the project.
-fn placed(flag: &str, value: &str, rules: &PathRules, problems: &mut Vec<String>) -> String {
+fn placed(flag: &str, value: &str, rules: &PathRules<'_>, problems: &mut Vec<String>) -> String {
     if value == "-" {
         problems.push(format!(
             "--{flag} -: a server that a client starts reads the client's messages from standard input; give a file or a URL"
@@ -103,13 +101,13 @@ fn placed(flag: &str, value: &str, rules: &PathRules, problems: &mut Vec<String>
     if rules.scope == InstallScope::User {
         return path.display().to_string();
     }
-    let Ok(inside) = path.strip_prefix(absolute(&rules.folder)) else {
+    let Ok(inside) = path.strip_prefix(absolute(rules.folder)) else {
         problems.push(format!(
             "--{flag}: `{value}` is outside the project, and others of the team do not have it; put it into the project, or use --scope user"
         ));
         return value.to_owned();
     };
-    match rules.client {
+    match rules.place.client.client {
         KnownClient::Vscode | KnownClient::Cursor => {
             format!("${{workspaceFolder}}/{}", inside.display())
         }
@@ -122,8 +120,8 @@ fn absolute(path: &Path) -> PathBuf {
     let mut whole = PathBuf::new();
     for part in path.components() {
         match part {
-            std::path::Component::CurDir => {}
-            std::path::Component::ParentDir => {
+            Component::CurDir => {}
+            Component::ParentDir => {
                 whole.pop();
             }
             other => whole.push(other),
@@ -179,28 +177,24 @@ pub(crate) fn written_out_secrets(
     found
 }
 
-/// The command that a client starts, and its first arguments.
+/// The command that a client starts, with its first arguments.
 pub(crate) struct ServerProgram {
-    pub(crate) command: String,
-    pub(crate) arguments: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// A sentence that the user should read.
     pub(crate) warning: Option<String>,
 }
 
 impl ServerProgram {
-    /// The same, started in a distribution of WSL by a client on Windows. It has no shell, and so
-    /// none of its folders for programs.
-    pub(crate) fn through_wsl(self, distribution: &str) -> Self {
-        let command = match variables::on_path(&self.command) {
-            Some(path) => path.display().to_string(),
-            None => self.command,
-        };
-        let start = ["-d", distribution, "--exec", &command].map(str::to_owned);
-        Self {
-            command: WSL.into(),
-            arguments: start.into_iter().chain(self.arguments).collect(),
-            warning: self.warning,
+    /// Makes it a command that starts the same in a distribution of WSL, for a client on Windows. It
+    /// has no shell, and so none of its folders for programs.
+    pub(crate) fn through_wsl(&mut self, distribution: &str) {
+        if let Some(command) = self.words.first_mut()
+            && let Some(path) = variables::on_path(command)
+        {
+            *command = path.display().to_string();
         }
+        let start = [WSL, "-d", distribution, "--exec"].map(str::to_owned);
+        self.words.splice(0..0, start);
     }
 }
 
@@ -224,73 +218,58 @@ fn program_at(
     scope: InstallScope,
     system: OperatingSystem,
 ) -> ServerProgram {
-    let plain = |command: String, warning: Option<String>| ServerProgram {
-        command,
-        arguments: Vec::new(),
-        warning,
-    };
     let text = running.display().to_string().replace('\\', "/");
     let package = env!("CARGO_PKG_NAME");
     let version = env!("CARGO_PKG_VERSION");
+    let without_warning = |words: &[&str]| ServerProgram {
+        words: words.iter().map(|word| (*word).to_owned()).collect(),
+        warning: None,
+    };
     if text.contains("/_npx/") {
-        let npx = [
-            "npx".to_owned(),
-            "-y".to_owned(),
-            format!("{package}@{version}"),
-        ];
-        let shell = ["cmd".to_owned(), "/c".to_owned()];
-        let mut words = shell
-            .into_iter()
-            .take(if system == OperatingSystem::Windows {
-                2
-            } else {
-                0
-            })
-            .chain(npx);
-        return ServerProgram {
-            command: words.next().unwrap_or_default(),
-            arguments: words.collect(),
-            warning: None,
+        let shell: &[&str] = if system == OperatingSystem::Windows {
+            &["cmd", "/c"]
+        } else {
+            &[]
         };
+        let npx = ["npx", "-y", &format!("{package}@{version}")];
+        return without_warning(&[shell, &npx].concat());
     }
-    if text.contains("/uv/archive-v0/")
-        || text.contains("/uv/cache/")
-        || text.contains("/.cache/uv/")
+    if ["/uv/archive-v0/", "/uv/cache/", "/.cache/uv/"]
+        .iter()
+        .any(|part| text.contains(part))
     {
-        return ServerProgram {
-            command: "uvx".into(),
-            arguments: [
-                "--from".into(),
-                format!("{package}=={version}"),
-                "openapi-mcp".into(),
-            ]
-            .to_vec(),
-            warning: None,
-        };
+        let package = format!("{package}=={version}");
+        return without_warning(&["uvx", "--from", &package, "openapi-mcp"]);
     }
     if scope == InstallScope::Project {
         let warning = on_path.is_none().then(|| {
             "openapi-mcp is not on your PATH, where the project's entry looks for it; `cargo install --locked --path .` puts it there"
                 .to_owned()
         });
-        return plain("openapi-mcp".into(), warning);
+        return ServerProgram {
+            warning,
+            ..without_warning(&["openapi-mcp"])
+        };
     }
     if let Some(path) = on_path
         && let (Ok(found), Ok(own)) = (std::fs::canonicalize(path), std::fs::canonicalize(running))
         && found == own
     {
-        return plain(path.display().to_string(), None);
+        return without_warning(&[&path.display().to_string()]);
     }
     let is_temporary = text.contains("/target/debug/")
         || text.contains("/target/release/")
         || running.starts_with(variables::temporary_folder());
+    let command = running.display().to_string();
     let warning = is_temporary.then(|| {
         format!(
-            "the entry starts `{}`, which the next build or cleaning may remove; `cargo install --locked --path .` installs it for good",
-            running.display()
+            "the entry starts `{command}`, which the next build or cleaning may remove; `cargo install --locked --path .` installs it for good"
         )
     });
-    plain(running.display().to_string(), warning)
+    ServerProgram {
+        words: vec![command],
+        warning,
+    }
 }
 
 #[cfg(test)]
@@ -357,11 +336,8 @@ mod tests {
             ),
         ] {
             let found = program_at(Path::new(running), on_path.map(Path::new), scope, system);
-            let words: Vec<String> = std::iter::once(found.command)
-                .chain(found.arguments)
-                .collect();
             assert_eq!(
-                (words.join(" "), found.warning.is_some()),
+                (found.words.join(" "), found.warning.is_some()),
                 (expected, warns),
                 "{running}"
             );
@@ -373,8 +349,8 @@ mod tests {
             std::os::unix::fs::symlink(&installed, &linked).unwrap();
             let found = program_at(&installed, Some(&linked), InstallScope::User, Linux);
             assert_eq!(
-                (found.command, found.warning.is_some()),
-                (linked.display().to_string(), false)
+                (found.words, found.warning.is_some()),
+                (vec![linked.display().to_string()], false)
             );
         }
     }

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 
 use self::client_file::ClientFile;
-use self::clients::{CLIENTS, installable};
+use self::clients::{CLIENTS, InstallableClient, installable};
 use self::edit::{EntryChange, InstallMode, edit, mode};
 use self::entry::{ClientEntry, EntryTarget};
 use self::needs::EntryNeeds;
@@ -105,16 +105,16 @@ pub(crate) async fn run(
         ));
     };
     let folder = variables::current_folder().map_err(Failure::setting)?;
+    let client = installable(client).map_err(Failure::setting)?;
     let place = command.target.place(client, &folder)?;
     let rules = flags::PathRules {
         scope: command.target.scope,
-        client,
-        folder,
-        distribution: place.distribution.clone(),
+        place: &place,
+        folder: &folder,
     };
     let (entry, remarks) = match &command.url {
         Some(url) => url_entry(command, client, url, matches)?,
-        None => command_entry(command, client, &rules, matches).await?,
+        None => command_entry(command, &rules, matches).await?,
     };
     for remark in &remarks {
         output::print_remark(remark);
@@ -125,33 +125,33 @@ pub(crate) async fn run(
     }
     let mode = mode(command.print, command.target.write);
     if mode == InstallMode::Print {
-        return print_entry(&entry, client, &place, &command.target);
+        return print_entry(&entry, &place, &command.target);
     }
-    if let Some(why) = command.target.print_only(client, &place) {
+    if let Some(why) = command.target.print_only(&place) {
         if mode == InstallMode::Write {
             return Err(Failure::setting(format!(
                 "{why}; --print shows the entry to paste"
             )));
         }
         output::print_remark(&format!("note: {why}"));
-        return print_entry(&entry, client, &place, &command.target);
+        return print_entry(&entry, &place, &command.target);
     }
     let force = command.target.force;
     let change = EntryChange {
         name: &entry.name,
         entry: Some(&entry),
     };
-    if command.target.is_state_file_of_claude_code(client) {
+    if command.target.is_state_file_of_claude_code(&place) {
         return edit::edit_by_claude(&place, change, mode, force);
     }
     command.target.require_home(&place)?;
     remark_alternative(&place);
-    edit(&place, client, change, mode, force)
+    edit(&place, change, mode, force)
 }
 
 fn url_entry(
     command: &InstallCommand,
-    client: KnownClient,
+    client: &InstallableClient,
     url: &str,
     matches: &ArgMatches,
 ) -> Result<(ClientEntry, Vec<String>), Failure> {
@@ -175,7 +175,7 @@ fn url_entry(
             "--url names a server that has its own settings; --{flag} belongs to that server"
         )));
     }
-    if installable(client).is_ok_and(|row| row.address.is_none()) {
+    if client.address.is_none() {
         return Err(Failure::setting(
             "Claude Desktop has no entry for an address in its file; add the server under Settings, Connectors, or install one that it starts, with --spec".into(),
         ));
@@ -203,13 +203,13 @@ fn url_entry(
                 .into(),
         );
     }
-    if command.url_token_env.is_some() && client == KnownClient::Zed {
+    if command.url_token_env.is_some() && client.client == KnownClient::Zed {
         return Err(Failure::setting(
             "Zed's file takes no variable, and a token is never written into it; use a server that Zed starts, or OAuth".into(),
         ));
     }
-    if command.url_token_env.is_some() && client != KnownClient::Vscode {
-        remarks.extend(needs::dock_remark(client));
+    if command.url_token_env.is_some() && client.client != KnownClient::Vscode {
+        remarks.extend(needs::dock_remark(client.client));
     }
     let name = entry_name(
         command.name.as_deref(),
@@ -226,10 +226,10 @@ fn url_entry(
 
 async fn command_entry(
     command: &InstallCommand,
-    client: KnownClient,
-    rules: &flags::PathRules,
+    rules: &flags::PathRules<'_>,
     matches: &ArgMatches,
 ) -> Result<(ClientEntry, Vec<String>), Failure> {
+    let client = rules.place.client;
     let cli = whole_command();
     let serve = cli.find_subcommand("serve").cloned().unwrap_or_default();
     let mut problems = Vec::new();
@@ -250,11 +250,10 @@ async fn command_entry(
     )?;
     let mut remarks = needs.check(client, &name, command.target.force)?;
     let system = OperatingSystem::current();
-    let program = flags::program(rules.scope, system).map_err(Failure::setting)?;
-    let program = match &rules.distribution {
-        Some(distribution) => program.through_wsl(distribution),
-        None => program,
-    };
+    let mut program = flags::program(rules.scope, system).map_err(Failure::setting)?;
+    if let Some(distribution) = &rules.place.distribution {
+        program.through_wsl(distribution);
+    }
     remarks.extend(program.warning.map(|warning| format!("warning: {warning}")));
     let of_shell = variables::settings_of_shell(&serve);
     if !of_shell.is_empty() {
@@ -263,18 +262,14 @@ async fn command_entry(
             of_shell.join(", ")
         ));
     }
-    let mut arguments = program.arguments;
-    arguments.extend(settings);
-    let variables = if entry::hands_over_variables(client) {
+    let mut words = program.words;
+    words.extend(settings);
+    let variables = if entry::hands_over_variables(client.client) {
         needs.variables
     } else {
         Vec::new()
     };
-    let target = EntryTarget::Command {
-        program: program.command,
-        arguments,
-        variables,
-    };
+    let target = EntryTarget::Command { words, variables };
     Ok((ClientEntry { name, target }, remarks))
 }
 
@@ -310,17 +305,19 @@ fn entry_name(
 
 fn print_entry(
     entry: &ClientEntry,
-    client: KnownClient,
     place: &ClientPlace,
     target: &TargetFile,
 ) -> Result<ExitCode, Failure> {
     output::print_remark(&format!("put this into {}:", place.file.display()));
     remark_alternative(place);
-    output::print_result(&entry.snippet(client, place))?;
-    if target.is_state_file_of_claude_code(client) {
+    output::print_result(&entry.snippet(place.client))?;
+    if target.is_state_file_of_claude_code(place) {
         output::print_remark(&format!(
             "or let Claude Code do it: {}",
-            edit::command_line(&edit::add_arguments(entry))
+            edit::command_line(&edit::add_arguments(
+                &entry.name,
+                &entry.value(place.client)
+            ))
         ));
     }
     Ok(ExitCode::SUCCESS)
@@ -337,34 +334,35 @@ fn remark_alternative(place: &ClientPlace) {
 }
 
 pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure> {
-    let (client, target) = (command.client, &command.target);
+    let target = &command.target;
     let folder = variables::current_folder().map_err(Failure::setting)?;
+    let client = installable(command.client).map_err(Failure::setting)?;
     let place = target.place(client, &folder)?;
     let name = match &command.name {
         Some(name) => name.clone(),
-        None => only_own_entry(&place, client)?,
+        None => only_own_entry(&place)?,
     };
     let mode = mode(false, target.write);
     let change = EntryChange {
         name: &name,
         entry: None,
     };
-    if target.is_state_file_of_claude_code(client) {
+    if target.is_state_file_of_claude_code(&place) {
         return edit::edit_by_claude(&place, change, mode, target.force);
     }
-    if let Some(why) = target.print_only(client, &place) {
+    if let Some(why) = target.print_only(&place) {
         return Err(Failure::setting(format!(
             "{why}; remove the entry `{name}` from {} yourself",
             place.file.display()
         )));
     }
-    edit(&place, client, change, mode, target.force)
+    edit(&place, change, mode, target.force)
 }
 
 /// The name of the only entry of a client's file that `install` wrote.
-fn only_own_entry(place: &ClientPlace, client: KnownClient) -> Result<String, Failure> {
+fn only_own_entry(place: &ClientPlace) -> Result<String, Failure> {
     let shown = place.file.display();
-    let mut names = ClientFile::read(place, client)?.own_names()?;
+    let mut names = ClientFile::read(place)?.own_names()?;
     match names.len() {
         0 => Err(Failure::setting(format!(
             "{shown} has no entry that install wrote; --name takes the name of another one"
@@ -382,8 +380,8 @@ fn list_clients(target: &TargetFile) -> Result<ExitCode, Failure> {
     let folder = variables::current_folder().map_err(Failure::setting)?;
     let mut text = String::new();
     for row in &CLIENTS {
-        let (client, program) = (row.client, row.program.and_then(variables::on_path));
-        let line = match target.place(client, &folder) {
+        let program = row.program.and_then(variables::on_path);
+        let line = match target.place(row, &folder) {
             Ok(place) if place.file.exists() => format!("found       {}", place.file.display()),
             Ok(place) if place.folder.is_dir() => {
                 format!("found       {} (not there yet)", place.file.display())
@@ -397,7 +395,7 @@ fn list_clients(target: &TargetFile) -> Result<ExitCode, Failure> {
         let program = program.map(|path| format!(", {}", path.display()));
         text.push_str(&format!(
             "{:<15} {line}{}\n",
-            client.to_string(),
+            row.client.to_string(),
             program.unwrap_or_default()
         ));
     }

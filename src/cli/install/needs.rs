@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::clients::InstallableClient;
 use super::entry::name_limit;
 use super::flags;
 use crate::annotate::KnownClient;
@@ -281,7 +282,7 @@ impl EntryNeeds {
 
     /// The maximum length of the server's name with which the client takes the longest name of a
     /// tool, in bytes.
-    pub(super) fn max_server_name(&self, client: KnownClient) -> usize {
+    pub(super) fn max_server_name(&self, client: &InstallableClient) -> usize {
         name_limit(client, "", &self.longest_tool)
             .map_or(usize::MAX, |(whole, limit)| limit.saturating_sub(whole))
     }
@@ -293,11 +294,11 @@ impl EntryNeeds {
     /// cannot be handed over.
     pub(super) fn check(
         &self,
-        client: KnownClient,
+        row: &InstallableClient,
         name: &str,
         force: bool,
     ) -> Result<Vec<String>, Failure> {
-        let mut problems = Vec::new();
+        let (client, mut problems) = (row.client, Vec::new());
         if !self.errors.is_empty() && !force {
             problems.extend(self.errors.iter().take(10).cloned());
             let lost = match self.errors.len() {
@@ -308,7 +309,7 @@ impl EntryNeeds {
                 "{lost} not served; --force installs the rest, `openapi-mcp check` lists them"
             ));
         }
-        if let Some((whole, limit)) = name_limit(client, name, &self.longest_tool)
+        if let Some((whole, limit)) = name_limit(row, name, &self.longest_tool)
             && whole > limit
         {
             let length = self.longest_tool.len().saturating_sub(whole - limit);

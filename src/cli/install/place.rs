@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use super::clients::{FileFormat, InstallableClient, installable};
+use super::clients::{FileFormat, InstallableClient};
 use crate::annotate::KnownClient;
 use crate::config::variables;
 use crate::error::Failure;
@@ -40,15 +40,13 @@ impl OperatingSystem {
     }
 }
 
-/// A client's file, and the path of the servers in it.
+/// A client, and its file.
 #[derive(Clone)]
 pub(crate) struct ClientPlace {
+    pub(crate) client: &'static InstallableClient,
     pub(crate) file: PathBuf,
     /// The client's own folder; without it the client is not there.
     pub(crate) folder: PathBuf,
-    pub(crate) format: FileFormat,
-    /// The keys that lead to the servers.
-    pub(crate) keys: &'static [&'static str],
     /// Another file that a version of the client reads.
     pub(crate) alternative: Option<PathBuf>,
     /// The distribution of WSL from which a client on Windows starts the server.
@@ -129,23 +127,25 @@ impl Surroundings<'_> {
 /// # Errors
 /// A sentence: the client has no such scope, or the location of the file is unknown.
 pub(crate) fn place_of(
-    client: KnownClient,
+    client: &'static InstallableClient,
     scope: InstallScope,
     at: &Surroundings<'_>,
 ) -> Result<ClientPlace, String> {
-    let row = installable(client)?;
     let (folder, name) = match scope {
-        InstallScope::User => (user_folder(row, at)?, row.file),
+        InstallScope::User => (user_folder(client, at)?, client.file),
         InstallScope::Project => {
-            let name = row.project.ok_or_else(|| {
-                format!("{client} has no configuration per project; --scope user writes your own")
+            let name = client.project.ok_or_else(|| {
+                format!(
+                    "{} has no configuration per project; --scope user writes your own",
+                    client.client
+                )
             })?;
             (at.project.to_owned(), name)
         }
     };
     let mut file = folder.join(name);
     let mut alternative = None;
-    match (client, scope) {
+    match (client.client, scope) {
         // Its state is beside its folder, unless a variable names the folder.
         (KnownClient::ClaudeCode, InstallScope::User)
             if at.folder("CLAUDE_CONFIG_DIR").is_none() =>
@@ -165,10 +165,9 @@ pub(crate) fn place_of(
         _ => {}
     }
     Ok(ClientPlace {
+        client,
         file,
         folder,
-        format: row.format,
-        keys: row.keys,
         alternative,
         distribution: None,
         project: (scope == InstallScope::Project).then(|| at.project.to_owned()),
@@ -176,18 +175,18 @@ pub(crate) fn place_of(
 }
 
 /// The user's folder of a client.
-fn user_folder(row: &InstallableClient, at: &Surroundings<'_>) -> Result<PathBuf, String> {
-    let place = match (row.client, at.system) {
+fn user_folder(client: &InstallableClient, at: &Surroundings<'_>) -> Result<PathBuf, String> {
+    let place = match (client.client, at.system) {
         (KnownClient::ClaudeDesktop, OperatingSystem::Windows) => {
             if let Some(store) = at.claude_of_the_store() {
                 return Ok(store);
             }
-            row.folder
+            client.folder
         }
         // Only on Linux, it heeds the variable of XDG.
         (KnownClient::Zed, OperatingSystem::Mac) => "home/.config/zed",
         (KnownClient::Goose, OperatingSystem::Windows) => "settings/Block/goose/config",
-        _ => row.folder,
+        _ => client.folder,
     };
     let (base, name) = place.split_once('/').unwrap_or_default();
     Ok(match base {
@@ -226,7 +225,11 @@ impl TargetFile {
     ///
     /// # Errors
     /// An error if the client has no such file, or its location is unknown.
-    pub(super) fn place(&self, client: KnownClient, folder: &Path) -> Result<ClientPlace, Failure> {
+    pub(super) fn place(
+        &self,
+        client: &'static InstallableClient,
+        folder: &Path,
+    ) -> Result<ClientPlace, Failure> {
         let at = Surroundings {
             system: OperatingSystem::current(),
             variable: &|name| variables::read_variable(name),
@@ -250,8 +253,8 @@ impl TargetFile {
                 }
             }
         };
-        let Some(distribution) = variables::read_variable("WSL_DISTRO_NAME")
-            .filter(|_| self.is_on_windows(client, &place))
+        let Some(distribution) =
+            variables::read_variable("WSL_DISTRO_NAME").filter(|_| self.is_on_windows(&place))
         else {
             return Ok(place);
         };
@@ -267,27 +270,31 @@ impl TargetFile {
 
     /// Returns `true` if a client that is asked for in WSL runs on Windows: its file is there, or
     /// it has a window and is not installed here.
-    fn is_on_windows(&self, client: KnownClient, place: &ClientPlace) -> bool {
+    fn is_on_windows(&self, place: &ClientPlace) -> bool {
         use KnownClient::{ClaudeDesktop, Cursor, Vscode, Windsurf, Zed};
-        let has_window = matches!(client, ClaudeDesktop | Cursor | Vscode | Windsurf | Zed);
+        let has_window = matches!(
+            place.client.client,
+            ClaudeDesktop | Cursor | Vscode | Windsurf | Zed
+        );
         let is_absent =
             has_window && self.config_path.is_none() && !self.force && !place.folder.is_dir();
         place.file.starts_with("/mnt") || (self.scope == InstallScope::User && is_absent)
     }
 
     /// `~/.claude.json` holds the state of Claude Code, which rewrites it while it runs.
-    pub(super) fn is_state_file_of_claude_code(&self, client: KnownClient) -> bool {
-        client == KnownClient::ClaudeCode
+    pub(super) fn is_state_file_of_claude_code(&self, place: &ClientPlace) -> bool {
+        place.client.client == KnownClient::ClaudeCode
             && self.scope == InstallScope::User
             && self.config_path.is_none()
     }
 
     /// Returns the reason for which a client's file is never written from here.
-    pub(super) fn print_only(&self, client: KnownClient, place: &ClientPlace) -> Option<String> {
+    pub(super) fn print_only(&self, place: &ClientPlace) -> Option<String> {
+        let client = place.client.client;
         if place.distribution.is_some() {
             return Some("the client is on Windows; from WSL its files are not written".into());
         }
-        if place.format == FileFormat::Yaml {
+        if place.client.format == FileFormat::Yaml {
             return Some(format!(
                 "{client} keeps its settings in YAML, which is only printed because its layout would be lost"
             ));
@@ -324,7 +331,7 @@ impl TargetFile {
 }
 
 /// The file of a client on Windows, as it is written there.
-fn windows_place(client: KnownClient, folder: &Path) -> Result<ClientPlace, String> {
+fn windows_place(client: &'static InstallableClient, folder: &Path) -> Result<ClientPlace, String> {
     let at = Surroundings {
         system: OperatingSystem::Windows,
         variable: &|name| matches!(name, "USERPROFILE" | "APPDATA").then(|| format!("%{name}%")),
@@ -339,6 +346,7 @@ fn windows_place(client: KnownClient, folder: &Path) -> Result<ClientPlace, Stri
 
 #[cfg(test)]
 mod tests {
+    use super::super::clients::installable;
     use super::*;
 
     fn place(client: KnownClient, system: OperatingSystem, variables: &[(&str, &str)]) -> String {
@@ -362,7 +370,7 @@ mod tests {
             variable: &variable,
             project: Path::new("/project"),
         };
-        place_of(client, InstallScope::User, &at).unwrap()
+        place_of(installable(client).unwrap(), InstallScope::User, &at).unwrap()
     }
 
     #[test]
