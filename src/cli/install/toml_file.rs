@@ -1,7 +1,9 @@
 //! Edits TOML. An entry is a table with a header of its own.
 
+use serde::Serialize as _;
 use serde_json::Value;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table};
+use toml_edit::ser::ValueSerializer;
+use toml_edit::{DocumentMut, Item, Table};
 
 /// Reads the whole file.
 ///
@@ -46,7 +48,8 @@ pub(super) fn set(
         let mut entry = old.unwrap_or_default();
         entry.clear();
         for (key, value) in value.as_object().into_iter().flatten() {
-            entry.insert(key, Item::Value(toml_value(value)));
+            let value = value.serialize(ValueSerializer::new());
+            entry.insert(key, Item::Value(value.map_err(|error| error.to_string())?));
         }
         table.insert(name, Item::Table(entry));
     } else {
@@ -91,19 +94,4 @@ fn not_valid(message: &str) -> String {
         "it is not valid TOML: {}",
         message.lines().next().unwrap_or_default()
     )
-}
-
-fn toml_value(value: &Value) -> toml_edit::Value {
-    match value {
-        Value::Bool(value) => (*value).into(),
-        Value::Array(items) => items.iter().map(toml_value).collect::<Array>().into(),
-        Value::Object(members) => {
-            let members = members
-                .iter()
-                .map(|(key, value)| (key.as_str(), toml_value(value)));
-            members.collect::<InlineTable>().into()
-        }
-        Value::String(text) => text.as_str().into(),
-        other => other.to_string().into(),
-    }
 }
