@@ -8,8 +8,8 @@
 //! On terminals, a spinner shows work that takes longer than a second.
 
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,7 +19,6 @@ use tracing::Level;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
-use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -60,7 +59,10 @@ pub(crate) fn start_logging(settings: &ProcessSettings, default: LogLevel, deliv
         .with_target("rmcp::service", LevelFilter::OFF);
     let writer = match delivery {
         LogDelivery::Direct => BoxMakeWriter::new(|| AroundSpinner),
-        LogDelivery::Queued => BoxMakeWriter::new(LogQueue::start()),
+        LogDelivery::Queued => {
+            let queue = log_queue();
+            BoxMakeWriter::new(move || queue)
+        }
     };
     let lines = fmt::layer()
         .with_writer(writer)
@@ -100,12 +102,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The queue of this process; there is one standard error.
 static QUEUE: OnceLock<LogQueue> = OnceLock::new();
 
-/// A handle to the queue.
-#[derive(Clone, Default)]
-pub(crate) struct LogQueue(Arc<SharedQueue>);
-
 #[derive(Default)]
-pub(crate) struct SharedQueue {
+struct LogQueue {
     state: Mutex<QueueState>,
     /// Notified when there is something to write.
     filled: Condvar,
@@ -124,20 +122,15 @@ struct QueueState {
     is_unread: bool,
 }
 
-impl LogQueue {
-    /// The queue of this process, and its thread with the first call. Without a thread, lines are
-    /// dropped.
-    pub(crate) fn start() -> Self {
-        let start = || {
-            let queue = Self::default();
-            let shared = Arc::clone(&queue.0);
-            let _ = std::thread::Builder::new()
-                .name("log".into())
-                .spawn(move || shared.write_lines());
-            queue
-        };
-        QUEUE.get_or_init(start).clone()
-    }
+/// The queue of this process, and its thread with the first call. Without a thread, lines are
+/// dropped.
+fn log_queue() -> &'static LogQueue {
+    QUEUE.get_or_init(|| {
+        let _ = std::thread::Builder::new()
+            .name("log".into())
+            .spawn(|| QUEUE.wait().write_lines());
+        LogQueue::default()
+    })
 }
 
 /// Writes a text to standard error, after what was logged before, and waits for it, at most
@@ -146,7 +139,7 @@ pub(crate) fn write_and_wait(text: &str) {
     if text.is_empty() && QUEUE.get().is_none() {
         return;
     }
-    let LogQueue(queue) = LogQueue::start();
+    let queue = log_queue();
     let mut state = queue.state.lock();
     state.lines.extend_from_slice(text.as_bytes());
     queue.filled.notify_one();
@@ -158,7 +151,7 @@ pub(crate) fn write_and_wait(text: &str) {
     state.is_unread |= waited.timed_out();
 }
 
-impl SharedQueue {
+impl LogQueue {
     fn push(&self, line: &[u8]) {
         let mut state = self.state.lock();
         if state.lines.len() + line.len() > MAX_QUEUED_BYTES {
@@ -198,16 +191,8 @@ impl SharedQueue {
     }
 }
 
-impl<'a> MakeWriter<'a> for LogQueue {
-    type Writer = &'a SharedQueue;
-
-    fn make_writer(&'a self) -> Self::Writer {
-        &self.0
-    }
-}
-
 /// Each call gets one whole line.
-impl Write for &SharedQueue {
+impl Write for &LogQueue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.push(line);
         Ok(line.len())
@@ -270,7 +255,7 @@ impl Drop for Spinner {
 }
 
 /// Standard error for lines of the log: the spinner is taken away while a line is written.
-pub(crate) struct AroundSpinner;
+struct AroundSpinner;
 
 impl Write for AroundSpinner {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
