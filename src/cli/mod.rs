@@ -21,6 +21,7 @@ mod log;
 mod login;
 mod manual;
 mod observability;
+mod operating_system;
 mod output;
 mod package;
 mod serve;

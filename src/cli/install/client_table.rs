@@ -7,9 +7,10 @@ mod tests {
 
     use super::super::clients::{CLIENTS, installable};
     use super::super::entry::placeholder;
-    use super::super::place::{InstallScope, OperatingSystem, Surroundings, place_of};
+    use super::super::place::{InstallScope, Surroundings, place_of};
     use crate::annotate::{ClientProfile, KnownClient};
     use crate::check::cost::client_costs;
+    use crate::cli::operating_system::OperatingSystem;
 
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/clients.md");
     const BEGIN: &str = "<!-- The tables of clients are generated: `UPDATE=1 cargo test --locked --lib` writes them. -->\n";

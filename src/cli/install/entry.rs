@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::clients::{CLIENTS, FileFormat, InstallableClient};
 use super::flags::WSL;
-use super::place::{InstallScope, OperatingSystem, Surroundings, place_of};
+use super::place::{InstallScope, Surroundings, place_of};
 use crate::annotate::KnownClient;
+use crate::cli::operating_system::OperatingSystem;
 use crate::json::JsonObject;
 use crate::transport::http::page::{ENDPOINT, PageSnippet};
 

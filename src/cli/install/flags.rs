@@ -7,8 +7,9 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use url::Url;
 
-use super::place::{ClientPlace, InstallScope, OperatingSystem};
+use super::place::{ClientPlace, InstallScope};
 use crate::annotate::KnownClient;
+use crate::cli::operating_system::OperatingSystem;
 use crate::config::settings::ApiSettings;
 use crate::config::{self, change_path, variables};
 
@@ -226,7 +227,7 @@ fn program_at(
         warning: None,
     };
     if text.contains("/_npx/") {
-        let shell: &[&str] = if system == OperatingSystem::Windows {
+        let shell: &[&str] = if system == OperatingSystem::Win32 {
             &["cmd", "/c"]
         } else {
             &[]
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_program_is_started_where_it_will_be_tomorrow() {
-        use OperatingSystem::{Linux, Windows};
+        use OperatingSystem::{Linux, Win32};
         let version = env!("CARGO_PKG_VERSION");
         let npx = format!("npx -y openapi-mcp-server@{version}");
         let folder = tempfile::tempdir().unwrap();
@@ -298,7 +299,7 @@ mod tests {
                 "C:\\h\\_npx\\1a2b\\node_modules\\x\\openapi-mcp.exe",
                 None,
                 InstallScope::User,
-                Windows,
+                Win32,
                 format!("cmd /c {npx}"),
                 false,
             ),

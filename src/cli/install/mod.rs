@@ -28,7 +28,8 @@ use self::clients::{CLIENTS, InstallableClient, installable};
 use self::edit::{EntryChange, InstallMode, edit, mode};
 use self::entry::{ClientEntry, EntryTarget};
 use self::needs::EntryNeeds;
-use self::place::{ClientPlace, OperatingSystem, TargetFile};
+use self::place::{ClientPlace, TargetFile};
+use super::operating_system::OperatingSystem;
 use super::{ConfigFile, output, whole_command};
 use crate::annotate::KnownClient;
 use crate::config::settings::{ApiSettings, CommandSettings, ServerSettings};
@@ -249,8 +250,8 @@ async fn command_entry(
         needs.max_server_name(client),
     )?;
     let mut remarks = needs.check(client, &name, command.target.force)?;
-    let system = OperatingSystem::current();
-    let mut program = flags::program(rules.scope, system).map_err(Failure::setting)?;
+    let program = flags::program(rules.scope, OperatingSystem::OWN);
+    let mut program = program.map_err(Failure::setting)?;
     if let Some(distribution) = &rules.place.distribution {
         program.through_wsl(distribution);
     }

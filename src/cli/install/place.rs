@@ -7,6 +7,7 @@ use clap::ValueEnum;
 
 use super::clients::{FileFormat, InstallableClient};
 use crate::annotate::KnownClient;
+use crate::cli::operating_system::OperatingSystem;
 use crate::config::variables;
 use crate::error::Failure;
 
@@ -17,27 +18,6 @@ pub(crate) enum InstallScope {
     User,
     /// The one of the current folder, which a team shares
     Project,
-}
-
-/// The operating systems that differ in the location of clients' files.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OperatingSystem {
-    Linux,
-    Mac,
-    Windows,
-}
-
-impl OperatingSystem {
-    /// The one that this program was built for.
-    pub(crate) fn current() -> Self {
-        if cfg!(windows) {
-            Self::Windows
-        } else if cfg!(target_os = "macos") {
-            Self::Mac
-        } else {
-            Self::Linux
-        }
-    }
 }
 
 /// A client, and its file.
@@ -72,7 +52,7 @@ impl Surroundings<'_> {
     }
 
     pub(crate) fn home(&self) -> Result<PathBuf, String> {
-        let name = if self.system == OperatingSystem::Windows {
+        let name = if self.system == OperatingSystem::Win32 {
             "USERPROFILE"
         } else {
             "HOME"
@@ -91,8 +71,8 @@ impl Surroundings<'_> {
     fn settings(&self) -> Result<PathBuf, String> {
         Ok(match self.system {
             OperatingSystem::Linux => self.xdg_config()?,
-            OperatingSystem::Mac => self.home()?.join("Library/Application Support"),
-            OperatingSystem::Windows => self.folder_or_home("APPDATA", "AppData/Roaming")?,
+            OperatingSystem::Darwin => self.home()?.join("Library/Application Support"),
+            OperatingSystem::Win32 => self.folder_or_home("APPDATA", "AppData/Roaming")?,
         })
     }
 
@@ -177,15 +157,15 @@ pub(crate) fn place_of(
 /// The user's folder of a client.
 fn user_folder(client: &InstallableClient, at: &Surroundings<'_>) -> Result<PathBuf, String> {
     let place = match (client.client, at.system) {
-        (KnownClient::ClaudeDesktop, OperatingSystem::Windows) => {
+        (KnownClient::ClaudeDesktop, OperatingSystem::Win32) => {
             if let Some(store) = at.claude_of_the_store() {
                 return Ok(store);
             }
             client.folder
         }
         // Only on Linux, it heeds the variable of XDG.
-        (KnownClient::Zed, OperatingSystem::Mac) => "home/.config/zed",
-        (KnownClient::Goose, OperatingSystem::Windows) => "settings/Block/goose/config",
+        (KnownClient::Zed, OperatingSystem::Darwin) => "home/.config/zed",
+        (KnownClient::Goose, OperatingSystem::Win32) => "settings/Block/goose/config",
         _ => client.folder,
     };
     let (base, name) = place.split_once('/').unwrap_or_default();
@@ -231,7 +211,7 @@ impl TargetFile {
         folder: &Path,
     ) -> Result<ClientPlace, Failure> {
         let at = Surroundings {
-            system: OperatingSystem::current(),
+            system: OperatingSystem::OWN,
             variable: &|name| variables::read_variable(name),
             project: folder,
         };
@@ -333,7 +313,7 @@ impl TargetFile {
 /// The file of a client on Windows, as it is written there.
 fn windows_place(client: &'static InstallableClient, folder: &Path) -> Result<ClientPlace, String> {
     let at = Surroundings {
-        system: OperatingSystem::Windows,
+        system: OperatingSystem::Win32,
         variable: &|name| matches!(name, "USERPROFILE" | "APPDATA").then(|| format!("%{name}%")),
         project: folder,
     };
@@ -449,10 +429,10 @@ mod tests {
         ] {
             let unix = [("HOME", "/h")];
             assert_eq!(place(client, OperatingSystem::Linux, &unix), linux);
-            assert_eq!(place(client, OperatingSystem::Mac, &unix), mac);
+            assert_eq!(place(client, OperatingSystem::Darwin, &unix), mac);
             let windows_variables = [("USERPROFILE", "/h"), ("APPDATA", "/roaming")];
             assert_eq!(
-                place(client, OperatingSystem::Windows, &windows_variables),
+                place(client, OperatingSystem::Win32, &windows_variables),
                 windows
             );
         }
@@ -485,7 +465,7 @@ mod tests {
         assert_eq!(
             place(
                 KnownClient::Zed,
-                OperatingSystem::Mac,
+                OperatingSystem::Darwin,
                 &[home, ("XDG_CONFIG_HOME", "/x")]
             ),
             "/h/.config/zed/settings.json"
@@ -507,7 +487,7 @@ mod tests {
         ];
         let found = user_place_with(
             KnownClient::ClaudeDesktop,
-            OperatingSystem::Windows,
+            OperatingSystem::Win32,
             &variables,
         );
         assert_eq!(found.file, store.join("claude_desktop_config.json"));

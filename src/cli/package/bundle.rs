@@ -15,12 +15,13 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use super::document_files;
 use super::manifest::{ManifestParts, manifest};
-use super::program::{BundlePlatform, BundledProgram};
+use super::program::BundledProgram;
 use crate::annotate::KnownClient;
 use crate::api::Api;
 use crate::check::used_schemes;
 use crate::cli::check::require_server;
 use crate::cli::load::{self, LoadPurpose};
+use crate::cli::operating_system::OperatingSystem;
 use crate::cli::{ConfigFile, output};
 use crate::config::about::{icon_file, is_server_name, web_address};
 use crate::config::settings::{ApiSettings, CommandSettings, LogLevel, ServerSettings};
@@ -75,7 +76,7 @@ pub(crate) struct BundleCommand {
         requires = "binary",
         help_heading = "Bundle"
     )]
-    platform: Option<BundlePlatform>,
+    platform: Option<OperatingSystem>,
 }
 
 fn policy_address(text: &str) -> Result<Url, String> {
@@ -401,7 +402,7 @@ fn write_bundle(
     if let Some(icon) = icon {
         files.push((icon.name.to_owned(), icon.bytes, false));
     }
-    if program.platform != BundlePlatform::Win32 {
+    if program.platform != OperatingSystem::Win32 {
         files.push(("server/start.sh".to_owned(), START.as_bytes(), true));
     }
     files.push((

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::program::BundlePlatform;
 use crate::api::about::About;
 use crate::api::{Api, scheme_fields};
 use crate::check::SchemeUse;
+use crate::cli::operating_system::OperatingSystem;
 use crate::json::JsonObject;
 use crate::spec::SecurityScheme;
 use crate::spec::document::source::redacted;
@@ -29,7 +29,7 @@ pub(super) struct ManifestParts<'p> {
     pub(super) privacy_policies: &'p [Url],
     pub(super) name: &'p str,
     pub(super) version: &'p str,
-    pub(super) platform: BundlePlatform,
+    pub(super) platform: OperatingSystem,
     /// The security schemes that tools use, and how.
     pub(super) schemes: &'p BTreeMap<String, SecurityScheme>,
     pub(super) used: &'p BTreeMap<String, SchemeUse>,
@@ -129,14 +129,14 @@ fn long_description(parts: &ManifestParts<'_>) -> Option<String> {
 
 /// Returns the command that the host starts. Hosts have unpacked binaries without their executable
 /// bit (modelcontextprotocol/mcpb#294); a script that the shell reads does not need it.
-fn start(platform: BundlePlatform, environment: &JsonObject) -> Value {
+fn start(platform: OperatingSystem, environment: &JsonObject) -> Value {
     match platform {
-        BundlePlatform::Win32 => json!({
+        OperatingSystem::Win32 => json!({
             "command": format!("${{__dirname}}/server/{}", platform.binary()),
             "args": ["serve", "--config", "${__dirname}/server/openapi-mcp.json"],
             "env": environment,
         }),
-        BundlePlatform::Darwin | BundlePlatform::Linux => json!({
+        OperatingSystem::Darwin | OperatingSystem::Linux => json!({
             "command": "/bin/sh",
             "args": ["${__dirname}/server/start.sh"],
             "env": environment,

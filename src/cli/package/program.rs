@@ -1,16 +1,15 @@
-//! The program in a bundle, and the systems that a bundle can be made for.
+//! The program in a bundle.
 
 use std::path::Path;
 
-use clap::ValueEnum;
-
+use crate::cli::operating_system::OperatingSystem;
 use crate::config::variables;
 use crate::error::Failure;
 
 /// The program that a bundle holds.
 pub(super) struct BundledProgram {
     pub(super) bytes: Vec<u8>,
-    pub(super) platform: BundlePlatform,
+    pub(super) platform: OperatingSystem,
     /// The end of the bundle's name: the system, and the processor if it is known.
     pub(super) suffix: String,
 }
@@ -20,15 +19,13 @@ impl BundledProgram {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(super) fn read(given: Option<(&Path, BundlePlatform)>) -> Result<Self, Failure> {
+    pub(super) fn read(given: Option<(&Path, OperatingSystem)>) -> Result<Self, Failure> {
         let (path, platform, suffix) = if let Some((path, platform)) = given {
-            let system = platform.to_string();
-            (path.to_owned(), platform, system)
+            (path.to_owned(), platform, platform.to_string())
         } else {
             let path = variables::running_program().map_err(Failure::setting)?;
-            let system = BundlePlatform::OWN;
-            let suffix = format!("{system}-{OWN_PROCESSOR}");
-            (path, BundlePlatform::OWN, suffix)
+            let system = OperatingSystem::OWN;
+            (path, system, format!("{system}-{OWN_PROCESSOR}"))
         };
         let bytes = std::fs::read(&path).map_err(|error| {
             Failure::Io(
@@ -52,31 +49,3 @@ const OWN_PROCESSOR: &str = if cfg!(target_arch = "x86_64") {
 } else {
     "other"
 };
-
-/// The systems that a manifest knows, by their names there.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display)]
-#[strum(serialize_all = "lowercase")]
-pub(crate) enum BundlePlatform {
-    Darwin,
-    Linux,
-    Win32,
-}
-
-impl BundlePlatform {
-    /// The system of this program.
-    pub(super) const OWN: Self = if cfg!(windows) {
-        Self::Win32
-    } else if cfg!(target_os = "macos") {
-        Self::Darwin
-    } else {
-        Self::Linux
-    };
-
-    /// The name of the program inside.
-    pub(super) fn binary(self) -> &'static str {
-        match self {
-            Self::Win32 => "openapi-mcp.exe",
-            Self::Darwin | Self::Linux => "openapi-mcp",
-        }
-    }
-}
