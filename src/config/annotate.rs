@@ -2,7 +2,7 @@
 //! they are listed, and which calls are confirmed.
 
 use super::problems::Problems;
-use super::settings::{ApiSettings, ResponseFilter};
+use super::settings::{ApiSettings, FileRules, ResponseFilter};
 use crate::annotate::options::{Confirm, ConfirmLevel};
 use crate::annotate::{
     AnnotateOptions, ClientProfile, Files, Hint, Layers, NameOptions, OutputSchemas, Override,
@@ -38,6 +38,7 @@ fn split_outside_braces(text: &str) -> Vec<&str> {
 /// `problems`.
 pub(crate) fn options(
     api: &ApiSettings,
+    rules: &FileRules,
     name: Option<&ApiName>,
     problems: &mut Problems,
 ) -> AnnotateOptions {
@@ -74,8 +75,17 @@ pub(crate) fn options(
     let mut options = AnnotateOptions {
         names,
         selection,
-        layers: layers(api, problems),
-        access: api.rules.access.clone(),
+        layers: Layers {
+            policy: api.annotation_policy,
+            trust: api.document_hints.unwrap_or_default(),
+            rules: rules.overrides.clone(),
+            commands: api
+                .hint
+                .iter()
+                .filter_map(|text| hint(text, problems))
+                .collect(),
+        },
+        access: rules.access.clone(),
         filter: api.response_filter == Some(ResponseFilter::Jq),
         collect_pages: api.collect_pages.unwrap_or_default(),
         files: if api.allow_file_args.is_some() {
@@ -229,19 +239,6 @@ pub(super) fn client_profile(api: &ApiSettings) -> ClientProfile {
             .max_result_tokens
             .unwrap_or(profile.result_tokens),
         ..profile
-    }
-}
-
-fn layers(api: &ApiSettings, problems: &mut Problems) -> Layers {
-    Layers {
-        policy: api.annotation_policy,
-        trust: api.document_hints.unwrap_or_default(),
-        rules: api.rules.overrides.clone(),
-        commands: api
-            .hint
-            .iter()
-            .filter_map(|text| hint(text, problems))
-            .collect(),
     }
 }
 

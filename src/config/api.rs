@@ -121,7 +121,7 @@ pub(crate) fn resolve_api(
             None => process.confirm.clone(),
         },
         shares: Arc::clone(&process.shares),
-        ..annotate::options(api, name, problems)
+        ..annotate::options(api, &settings.rules, name, problems)
     };
     let list = annotate::list_options(api, problems);
     let upstream = UpstreamOptions {
@@ -149,7 +149,11 @@ pub(crate) fn resolve_api(
             .iter()
             .filter_map(|proxy| proxy.credential.clone())
             .collect(),
-        sandbox: sandbox(api, call.max_response_bytes, Arc::clone(&process.filters)),
+        sandbox: sandbox(
+            settings,
+            call.max_response_bytes,
+            Arc::clone(&process.filters),
+        ),
         call,
         upstream,
         about: resolve_about(&api.about, problems),
@@ -235,13 +239,13 @@ fn resolve_headers(
 }
 
 /// Returns the sandbox of filters, which runs this program again.
-fn sandbox(api: &ApiSettings, limit: usize, places: Arc<Semaphore>) -> Option<Sandbox> {
-    let has_program = api
+fn sandbox(settings: &NamedSettings, limit: usize, places: Arc<Semaphore>) -> Option<Sandbox> {
+    let has_program = settings
         .rules
         .overrides
         .iter()
         .any(|rule| rule.says.response.jq.is_some());
-    (has_program || api.response_filter == Some(ResponseFilter::Jq)).then_some(())?;
+    (has_program || settings.api.response_filter == Some(ResponseFilter::Jq)).then_some(())?;
     // The file may have been replaced since the start; what runs is what was started.
     let running = Path::new("/proc/self/exe");
     let program = if running.exists() {

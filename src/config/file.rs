@@ -35,6 +35,10 @@ pub(crate) struct FileSettings {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) server: ServerSettings,
+    /// The rules of the only API.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub(crate) rules: FileRules,
     /// Several APIs, as far as they can be read, if `apis` is there.
     #[arg(skip)]
     #[serde(skip)]
@@ -51,7 +55,7 @@ pub(crate) fn parse(text: &str, folder: &Path, problems: &mut Problems) -> FileS
         refuse_keys_beside_apis(&map, problems);
     }
     let mut apis = None;
-    let (mut settings, rules) = read_keys::<FileSettings>(
+    let (settings, rules) = read_keys::<FileSettings>(
         map,
         &[&["apis"], &FILE_ONLY_OF_PROCESS[..]].concat(),
         problems,
@@ -63,8 +67,11 @@ pub(crate) fn parse(text: &str, folder: &Path, problems: &mut Problems) -> FileS
             is_known
         },
     );
-    settings.command.api.rules = rules;
-    FileSettings { apis, ..settings }
+    FileSettings {
+        apis,
+        rules,
+        ..settings
+    }
 }
 
 /// Reports the keys of one API that are beside `apis`.
@@ -261,10 +268,10 @@ pub(crate) fn read_apis(value: &Value, problems: &mut Problems) -> Vec<NamedSett
             }
             is_known
         };
-        let (mut one, rules) = problems.of_api(Some(&name), |problems| {
+        let (one, rules) = problems.of_api(Some(&name), |problems| {
             read_keys::<NamedSettings>(settings.clone(), &[], problems, is_of_process)
         });
-        one.api.rules = rules;
+        let one = NamedSettings { rules, ..one };
         add_api(&mut found, name, one, problems);
     }
     found

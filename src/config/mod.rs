@@ -104,13 +104,12 @@ impl LayeredSettings {
             ..Self::default()
         };
         if file.apis.is_none() && choice.api.is_empty() {
-            let mut only = NamedSettings {
-                api: file.command.api,
+            layered.apis = vec![NamedSettings {
+                api: layer(&flags.api, &file.command.api),
+                rules: file.rules,
                 forward: layered.server.http.forward.clone(),
                 ..NamedSettings::default()
-            };
-            only.put_over(&flags.api);
-            layered.apis = vec![only];
+            }];
             return layered;
         }
         layered.about = file.command.api.about.clone();
@@ -198,7 +197,7 @@ impl LayeredSettings {
                     .iter_mut()
                     .find(|api| api.name.as_ref() == Some(name))
                 {
-                    api.put_over(flags);
+                    api.api = layer(flags, &api.api);
                 }
             }
             _ => refuse_settings_of_one_api(flags, forward, &mut self.problems),
@@ -245,9 +244,7 @@ impl LayeredSettings {
                 if settings.name.is_some() {
                     transport::refuse_forwarding(&settings.forward, &self.server, problems);
                 }
-                let rules = std::mem::take(&mut settings.api.rules);
                 settings.api = check_tables(&settings.api, problems);
-                settings.api.rules = rules;
                 api::resolve_api(settings, own_variables, &self.server, &process, problems)
             }));
         }

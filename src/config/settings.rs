@@ -140,11 +140,6 @@ pub(crate) struct ApiSettings {
     )]
     pub(crate) hint: Vec<String>,
 
-    /// The rules.
-    #[arg(skip)]
-    #[serde(skip)]
-    pub(crate) rules: FileRules,
-
     /// The introduction of the server to clients and people; what is left out comes from the document
     /// (docs/reference/about.md). Only in the configuration file.
     #[arg(skip)]

@@ -8,8 +8,8 @@ use super::about::AboutSettings;
 use super::clients::ScopeSettings;
 use super::headers::ForwardSettings;
 use super::problems::Problems;
-use super::settings::{ApiSettings, CommonSettings};
-use super::tables::{given_settings, layer};
+use super::settings::{ApiSettings, CommonSettings, FileRules};
+use super::tables::given_settings;
 use crate::api::about::ApiName;
 use crate::text;
 
@@ -21,6 +21,11 @@ pub(crate) struct NamedSettings {
     #[arg(skip)]
     #[serde(skip)]
     pub(crate) name: Option<ApiName>,
+
+    /// The rules.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub(crate) rules: FileRules,
 
     #[command(flatten)]
     #[serde(flatten)]
@@ -34,15 +39,6 @@ pub(crate) struct NamedSettings {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) scopes: ScopeSettings,
-}
-
-impl NamedSettings {
-    /// Puts flags (and with them variables) over what the file says of this API.
-    pub(crate) fn put_over(&mut self, flags: &ApiSettings) {
-        let rules = std::mem::take(&mut self.api.rules);
-        self.api = layer(flags, &self.api);
-        self.api.rules = rules;
-    }
 }
 
 /// Adds an API, unless another one has its name; two names that differ in `-` and `_` only are one.

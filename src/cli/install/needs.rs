@@ -108,7 +108,10 @@ impl NamedVariables {
             let problem = "--header-env and --spec-header-env must be `Name=VARIABLE` or `Name=Scheme VARIABLE`, as in `Authorization=Bearer GITHUB_TOKEN`";
             return Err(Failure::setting(problem.into()));
         }
-        for config::NamedSettings { name, api, .. } in &mut layered.apis {
+        for config::NamedSettings {
+            name, api, rules, ..
+        } in &mut layered.apis
+        {
             let of_headers = [&api.header_env, &api.document.spec_header_env].into_iter();
             let schemes = || api.credentials.auth.values();
             named.has_scheme_variables |=
@@ -116,7 +119,7 @@ impl NamedVariables {
             let of_schemes = schemes().flat_map(SchemeSettings::variables);
             let all = of_headers.flat_map(|pairs| config::named_variables(pairs));
             let all = all
-                .chain(variables_of_rules(&api.rules.overrides))
+                .chain(variables_of_rules(&rules.overrides))
                 .chain(api.upstream.proxy_auth_env.as_deref());
             named
                 .required
