@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::load::{self, LoadPurpose};
 use super::log::Spinner;
-use super::{ConfigFile, output};
+use super::output;
 use crate::annotate::OutputSchemas;
 use crate::check::diff::{Impact, ToolChange, ToolFacts, compare, facts_of};
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
-use crate::config::{ApiChoice, LayeredSettings};
+use crate::config::{ConfigFile, LayeredSettings};
 use crate::error::Failure;
 use crate::text::counted;
 
@@ -89,12 +89,12 @@ pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
 async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts>, Failure> {
     let mut settings = command.settings.clone();
     settings.api.document.spec = Some(document.into());
-    let layered = LayeredSettings::read(
-        &settings,
-        &ServerSettings::default(),
-        &ApiChoice::default(),
-        command.config.config.as_deref(),
-    );
+    // `--api` is of no use here: OLD and NEW are the documents.
+    let file = ConfigFile {
+        api: Vec::new(),
+        ..command.config.clone()
+    };
+    let layered = LayeredSettings::read(&settings, &ServerSettings::default(), &file);
     let mut config = load::resolve_one_api(layered, LogLevel::Error)?;
     // The usual output schemas describe replies and promise nothing; what the document promises is
     // compared.

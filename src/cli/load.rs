@@ -45,7 +45,7 @@ pub(crate) fn settings(
     usage: SettingsUse,
     level: LogLevel,
 ) -> Result<Config, Failure> {
-    let layered = LayeredSettings::read(flags, server, &file.choice, file.config.as_deref());
+    let layered = LayeredSettings::read(flags, server, file);
     let delivery = if usage == SettingsUse::Serve {
         LogDelivery::Queued
     } else {
@@ -67,7 +67,7 @@ pub(crate) fn call_settings(
         saved_files: saved.clone(),
         ..ServerSettings::default()
     };
-    let mut layered = LayeredSettings::read(flags, &server, &file.choice, file.config.as_deref());
+    let mut layered = LayeredSettings::read(flags, &server, file);
     let mut problems = Problems::default();
     let saved = std::mem::take(&mut layered.server.saved_files).without_store();
     let saved = check_tables(&saved, &mut problems);

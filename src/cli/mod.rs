@@ -28,7 +28,6 @@ mod serve;
 mod start;
 mod tools;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -37,7 +36,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::config::settings::{
     CommandSettings, ServerSettings, is_key_alone, keys_given_elsewhere, with_variables,
 };
-use crate::config::{ApiChoice, Problems, variables};
+use crate::config::{ConfigFile, Problems, variables};
 use crate::error::Failure;
 
 /// Turns an OpenAPI document into an MCP server: one annotated tool per operation, forwarded to the
@@ -102,17 +101,6 @@ struct ServeCommand {
     server: ServerSettings,
     #[command(flatten)]
     config: ConfigFile,
-}
-
-/// `--config` and `--api`, of every command that reads settings.
-#[derive(clap::Args)]
-struct ConfigFile {
-    #[command(flatten)]
-    choice: ApiChoice,
-
-    /// A YAML file with these settings; flags and variables are stronger
-    #[arg(long, env = "OPENAPI_MCP_CONFIG", value_name = "FILE")]
-    config: Option<PathBuf>,
 }
 
 /// Runs the command line and returns the exit code, after errors were written to standard error.

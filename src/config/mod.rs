@@ -56,7 +56,7 @@ pub(crate) use self::process::ProcessConfig;
 use self::settings::{
     ApiSettings, CommandSettings, CommonSettings, ProcessSettings, ServerSettings, TransportKind,
 };
-pub(crate) use self::several::{ApiChoice, NamedSettings};
+pub(crate) use self::several::{ConfigFile, NamedSettings};
 use self::several::{keep_chosen, refuse_settings_of_one_api};
 pub(crate) use self::tables::to_map as given_settings;
 use self::tables::{check_tables, layer};
@@ -90,11 +90,12 @@ impl LayeredSettings {
     pub(crate) fn read(
         flags: &CommandSettings,
         server: &ServerSettings,
-        choice: &ApiChoice,
-        path: Option<&Path>,
+        given: &ConfigFile,
     ) -> Self {
         let mut problems = Problems::default();
-        let file = path
+        let file = given
+            .config
+            .as_deref()
             .map(|path| read_file(path, &mut problems))
             .unwrap_or_default();
         let mut layered = Self {
@@ -103,7 +104,7 @@ impl LayeredSettings {
             problems,
             ..Self::default()
         };
-        if file.apis.is_none() && choice.api.is_empty() {
+        if file.apis.is_none() && given.api.is_empty() {
             layered.apis = vec![NamedSettings {
                 api: layer(&flags.api, &file.command.api),
                 rules: file.rules,
@@ -121,7 +122,7 @@ impl LayeredSettings {
             );
         }
         layered.apis = file.apis.unwrap_or_default();
-        layered.chosen = choice.add_to(&mut layered.apis, &mut layered.problems);
+        layered.chosen = given.add_to(&mut layered.apis, &mut layered.problems);
         layered.apis.sort_by(|one, other| one.name.cmp(&other.name));
         layered.separate(&flags.api, &server.http.forward, &file.command.api.common);
         layered
@@ -317,7 +318,7 @@ mod tests {
             api: api.clone(),
             ..CommandSettings::default()
         };
-        let layered = LayeredSettings::read(&flags, server, &ApiChoice::default(), None);
+        let layered = LayeredSettings::read(&flags, server, &ConfigFile::default());
         layered
             .resolve()
             .map_or_else(|error| error.to_string(), |_| String::new())

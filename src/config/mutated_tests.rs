@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::LayeredSettings;
 use super::file::read_yaml;
 use super::settings::{CommandSettings, ServerSettings};
-use super::several::ApiChoice;
+use super::several::ConfigFile;
 
 const FILES: usize = 3000;
 const SECRET: &str = "hunter2-hunter2-hunter2";
@@ -164,8 +164,10 @@ fn problems_of(path: &Path) -> String {
     let layered = LayeredSettings::read(
         &CommandSettings::default(),
         &ServerSettings::default(),
-        &ApiChoice::default(),
-        Some(path),
+        &ConfigFile {
+            config: Some(path.to_owned()),
+            ..ConfigFile::default()
+        },
     );
     layered
         .resolve()

@@ -1,5 +1,7 @@
-//! Several APIs: the settings of each under its name, `--api`, and settings that would apply to all.
+//! Several APIs: the settings of each under its name, `--api` with `--config`, and settings that would apply to all.
 //! There is no inheritance: a setting of one API in any other place is an error.
+
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -62,9 +64,9 @@ pub(crate) fn add_api(
     }
 }
 
-/// `--api`, of every command that reads settings.
+/// `--api` and `--config`, of every command that reads settings.
 #[derive(Clone, Default, Args)]
-pub(crate) struct ApiChoice {
+pub(crate) struct ConfigFile {
     /// One API of several, as NAME=SPEC; all its tools begin with NAME_. tools, check, call and
     /// bundle take NAME alone, which chooses one of the configuration file (repeatable)
     #[arg(
@@ -74,9 +76,13 @@ pub(crate) struct ApiChoice {
         help_heading = "Document"
     )]
     pub(crate) api: Vec<String>,
+
+    /// A YAML file with these settings; flags and variables are stronger
+    #[arg(long, env = "OPENAPI_MCP_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
-impl ApiChoice {
+impl ConfigFile {
     /// Adds the APIs that are given with their documents, and gives the names that are chosen.
     pub(crate) fn add_to(
         &self,

@@ -161,8 +161,7 @@ impl EntryNeeds {
         file: &ConfigFile,
         arguments: &[String],
     ) -> Result<Self, Failure> {
-        let mut layered =
-            LayeredSettings::read(given, server, &file.choice, file.config.as_deref());
+        let mut layered = LayeredSettings::read(given, server, file);
         let named = NamedVariables::take(&mut layered)?;
         let Config { process, apis } = load::resolve(
             layered,

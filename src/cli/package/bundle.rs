@@ -182,12 +182,10 @@ impl BundleSettings {
     /// There is not exactly one API, or something in the settings is wrong, secret, or of this
     /// machine.
     fn read(command: &BundleCommand) -> Result<Self, Failure> {
-        let file = &command.config;
         let mut layered = LayeredSettings::read(
             &command.settings,
             &ServerSettings::default(),
-            &file.choice,
-            file.config.as_deref(),
+            &command.config,
         );
         layered.forget_server();
         let process = layered.process.clone();
