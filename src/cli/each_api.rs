@@ -27,7 +27,7 @@ pub(crate) struct LoadedApis {
 }
 
 /// Loads of APIs, which end with the places of the APIs.
-pub(crate) type Loads<T> = JoinSet<(usize, Result<T, Failure>)>;
+type Loads<T> = JoinSet<(usize, Result<T, Failure>)>;
 
 /// Begins to load all APIs at once, each in a task of its own.
 pub(crate) fn start_loads<T, L>(

@@ -12,7 +12,7 @@ use super::each_api::slot_of;
 use super::end_signals::{EndSignals, INTERRUPTED};
 use super::install::entry::page_entries;
 use super::load::{self, SettingsUse};
-use super::start::LoadingApis;
+use super::start::start_apis;
 use super::{ServeCommand, observability};
 use crate::api::Api;
 use crate::config::settings::LogLevel;
@@ -89,8 +89,7 @@ async fn serve_apis(
     let stop = CancellationToken::new();
     watch_signals(stop.clone(), server.clone(), drain_delay)
         .map_err(|error| Failure::Io("signals cannot be watched".into(), error))?;
-    let loading = LoadingApis::start(configs.clone(), &process, &server);
-    let mut loading = Box::pin(loading.finish());
+    let mut loading = Box::pin(start_apis(&configs, &process, &server));
     // A single file is read before the first answer, so that an invalid one is reported at once. A
     // URL, or one of several documents, may be slow, and clients give up on a slow handshake.
     // Over HTTP, no client waits yet for a document that cannot be fetched.

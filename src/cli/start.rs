@@ -6,11 +6,10 @@ use std::sync::{Arc, Weak};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 
-use super::each_api::{self, Loads};
+use super::each_api;
 use super::load::{self, LoadPurpose, Loaded};
+use crate::annotate::Pattern;
 use crate::annotate::hint_review::summarize_words;
-use crate::annotate::options::Confirm;
-use crate::annotate::{Pattern, TokenShare};
 use crate::api::Api;
 use crate::check::cost;
 use crate::config::{ApiConfig, Problems, ProcessConfig};
@@ -29,137 +28,106 @@ fn may_come(config: &ApiConfig, failure: &Failure) -> bool {
         && matches!(failure, Failure::Read(_) | Failure::Document { .. })
 }
 
-/// APIs that are being loaded.
-pub(crate) struct LoadingApis {
-    loads: Loads<Served>,
-    configs: Vec<Arc<ApiConfig>>,
-    server: McpServer,
-    confirm: Confirm,
-    shares: Arc<[TokenShare]>,
-    require_all: bool,
-}
-
-/// The APIs of a server, held as long as it runs.
-pub(crate) struct WatchedApis {
-    _watching: Vec<AbortOnDropHandle<()>>,
-}
-
-impl LoadingApis {
-    /// Begins to load all, each in a task of its own.
-    pub(crate) fn start(
-        configs: Vec<Arc<ApiConfig>>,
-        process: &ProcessConfig,
-        server: &McpServer,
-    ) -> Self {
-        let loads = each_api::start_loads(&configs, |config, index| {
-            let server = server.clone();
-            async move { load_into(&config, &server, index, None).await }
-        });
-        Self {
-            loads,
-            configs,
-            server: server.clone(),
-            confirm: process.confirm.clone(),
-            shares: Arc::clone(&process.shares),
-            require_all: process.require_all,
-        }
-    }
-
-    /// Waits until each is served, or is known not to be, and watches them for changes from then
-    /// on. What concerns one of several APIs costs that one, unless the settings are wrong or all
-    /// are required.
-    ///
-    /// # Errors
-    /// The failure with which startup ends.
-    pub(crate) async fn finish(mut self) -> Result<WatchedApis, Failure> {
-        let mut watching = Vec::new();
-        let (mut problems, mut is_complete) = (Problems::default(), true);
-        while let Some((index, outcome)) = each_api::next_load(&mut self.loads).await? {
-            let Some(config) = self.configs.get(index) else {
-                continue;
-            };
-            let standing = match outcome {
-                Ok(served) => Some(served),
-                Err(failure) => {
-                    let every = config.reload.filter(|_| may_come(config, &failure));
-                    let failure = match (every, &config.options.name) {
-                        (Some(every), None) => {
-                            tracing::error!(
-                                "there are no tools yet: {}; --reload tries again every {} s",
-                                text::error_in_a_line(&failure),
-                                every.as_secs_f64()
-                            );
-                            failure
-                        }
-                        (_, name) => {
-                            let own = each_api::own_failure(config, failure, &mut problems)?;
-                            let (Some(failure), Some(name)) = (own, name) else {
-                                continue;
-                            };
-                            tracing::error!(
-                                "the API `{name}` is not served: {}",
-                                text::error_in_a_line(&failure)
-                            );
-                            failure
-                        }
-                    };
-                    self.server.apis.fail(index, failure.for_clients());
-                    is_complete = false;
-                    None
-                }
-            };
-            let watch = watch(Arc::clone(config), self.server.clone(), index, standing);
-            let watch = tokio::spawn(watch.instrument(load::span_of(config)));
-            watching.push(AbortOnDropHandle::new(watch));
-        }
-        problems.extend(self.unmatched_patterns(is_complete));
-        problems.check()?;
-        let apis = &self.server.apis;
-        let (served, all) = (apis.served().len(), apis.slots.len());
-        let is_single = apis.is_single();
-        let is_tried_again = self.configs.iter().any(|config| config.reload.is_some());
-        if (served == 0 && !is_tried_again) || (self.require_all && !is_complete && !is_single) {
-            return Err(Failure::TooFew { served, all });
-        }
-        if !is_complete && !is_single {
-            tracing::warn!("{served} of {all} APIs are served");
-        } else if all > 1 {
-            tracing::info!("all {all} APIs are served");
-        }
-        Ok(WatchedApis {
-            _watching: watching,
-        })
-    }
-
-    /// Returns a sentence for each pattern of `--confirm` and `auth_tokens` that matches no tool,
-    /// if all APIs could be read.
-    fn unmatched_patterns(&self, is_complete: bool) -> Vec<String> {
-        let served = self.server.apis.served();
-        let is_idle = |pattern: &Pattern| {
-            !pattern.is_optional && !served.iter().any(|api| api.has_match(pattern))
+/// Begins to load all APIs, each in a task of its own; waits until each is served, or is known not to
+/// be; and watches them for changes from then on, for as long as what it returns is held. What
+/// concerns one of several APIs costs that one, unless the settings are wrong or all are required.
+///
+/// # Errors
+/// The failure with which startup ends.
+pub(crate) async fn start_apis(
+    configs: &[Arc<ApiConfig>],
+    process: &ProcessConfig,
+    server: &McpServer,
+) -> Result<Vec<AbortOnDropHandle<()>>, Failure> {
+    let mut loads = each_api::start_loads(configs, |config, index| {
+        let server = server.clone();
+        async move { load_into(&config, &server, index, None).await }
+    });
+    let mut watching = Vec::new();
+    let (mut problems, mut is_complete) = (Problems::default(), true);
+    while let Some((index, outcome)) = each_api::next_load(&mut loads).await? {
+        let Some(config) = configs.get(index) else {
+            continue;
         };
-        // Patterns of `--confirm` were compared with the only document already.
-        let confirmed = self
-            .confirm
-            .patterns
-            .iter()
-            .filter(|_| !self.server.apis.is_single());
-        let confirmed = confirmed.filter(|pattern| is_idle(pattern));
-        let mut problems: Vec<String> = confirmed
+        let standing = match outcome {
+            Ok(served) => Some(served),
+            Err(failure) => {
+                let every = config.reload.filter(|_| may_come(config, &failure));
+                let failure = match (every, &config.options.name) {
+                    (Some(every), None) => {
+                        tracing::error!(
+                            "there are no tools yet: {}; --reload tries again every {} s",
+                            text::error_in_a_line(&failure),
+                            every.as_secs_f64()
+                        );
+                        failure
+                    }
+                    (_, name) => {
+                        let own = each_api::own_failure(config, failure, &mut problems)?;
+                        let (Some(failure), Some(name)) = (own, name) else {
+                            continue;
+                        };
+                        tracing::error!(
+                            "the API `{name}` is not served: {}",
+                            text::error_in_a_line(&failure)
+                        );
+                        failure
+                    }
+                };
+                server.apis.fail(index, failure.for_clients());
+                is_complete = false;
+                None
+            }
+        };
+        let watch = watch(Arc::clone(config), server.clone(), index, standing);
+        let watch = tokio::spawn(watch.instrument(load::span_of(config)));
+        watching.push(AbortOnDropHandle::new(watch));
+    }
+    problems.extend(unmatched_patterns(process, server, is_complete));
+    problems.check()?;
+    let (served, all) = (server.apis.served().len(), server.apis.slots.len());
+    let is_single = server.apis.is_single();
+    let is_tried_again = configs.iter().any(|config| config.reload.is_some());
+    if (served == 0 && !is_tried_again) || (process.require_all && !is_complete && !is_single) {
+        return Err(Failure::TooFew { served, all });
+    }
+    if !is_complete && !is_single {
+        tracing::warn!("{served} of {all} APIs are served");
+    } else if all > 1 {
+        tracing::info!("all {all} APIs are served");
+    }
+    Ok(watching)
+}
+
+/// Returns a sentence for each pattern of `--confirm` and `auth_tokens` that matches no tool,
+/// if all APIs could be read.
+fn unmatched_patterns(
+    process: &ProcessConfig,
+    server: &McpServer,
+    is_complete: bool,
+) -> Vec<String> {
+    let served = server.apis.served();
+    let is_idle = |pattern: &Pattern| {
+        !pattern.is_optional && !served.iter().any(|api| api.has_match(pattern))
+    };
+    // Patterns of `--confirm` were compared with the only document already.
+    let confirmed = process.confirm.patterns.iter();
+    let confirmed = confirmed.filter(|_| !server.apis.is_single());
+    let confirmed = confirmed.filter(|pattern| is_idle(pattern));
+    let mut problems: Vec<String> = confirmed
             .map(|pattern| format!("--confirm `{pattern}` matches no tool of any API; write `?{pattern}` if it may match nothing"))
             .collect();
-        for share in self.shares.iter() {
-            let idle = share.patterns().filter(|(_, pattern)| is_idle(pattern));
-            problems.extend(idle.map(|(key, pattern)| share.describe_idle(key, pattern)));
-        }
-        if is_complete {
-            return problems;
-        }
-        for problem in problems {
-            tracing::warn!("{problem} (not all APIs could be read)");
-        }
-        Vec::new()
+    for share in process.shares.iter() {
+        let idle = share.patterns().filter(|(_, pattern)| is_idle(pattern));
+        problems.extend(idle.map(|(key, pattern)| share.describe_idle(key, pattern)));
     }
+    if is_complete {
+        return problems;
+    }
+    for problem in problems {
+        tracing::warn!("{problem} (not all APIs could be read)");
+    }
+    Vec::new()
 }
 
 /// Reads the document and hands its tools to the server, as the API at that place; gives what they
