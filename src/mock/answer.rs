@@ -1,6 +1,8 @@
 //! Answers of the mock for an operation: status, media type and body.
 
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -10,41 +12,32 @@ use crate::spec::node::Node;
 use crate::spec::operation::response::{self, DeclaredStatus, Media, ResponseObject};
 use crate::spec::{Document, MediaKind, Operation};
 
-/// A ready answer.
-#[derive(Default)]
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) content_type: Option<String>,
-    pub(crate) body: Vec<u8>,
-}
-
 /// A picture of one pixel, for operations that answer with an image and give no example.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// The first success that the operation declares, with its first example, else with a generated
 /// value.
-pub(crate) fn mock_answer(document: &Document, operation: &Operation) -> Answer {
+pub(crate) fn mock_answer(document: &Document, operation: &Operation) -> Response {
     let declared = response::successes(document, operation);
     answer_of(document, operation, declared.into_iter().next())
 }
 
 /// The declared answer to an operation that is done later; `None` if 202 is not declared.
-pub(crate) fn accepted_answer(document: &Document, operation: &Operation) -> Option<Answer> {
+pub(crate) fn accepted_answer(document: &Document, operation: &Operation) -> Option<Response> {
     let mut declared = response::successes(document, operation).into_iter();
     let accepted = declared.find(is_accepted)?;
     Some(answer_of(document, operation, Some(accepted)))
 }
 
 /// The answer once an operation is done: the first other success that it declares.
-pub(crate) fn done_answer(document: &Document, operation: &Operation) -> Answer {
+pub(crate) fn done_answer(document: &Document, operation: &Operation) -> Response {
     let mut declared = response::successes(document, operation).into_iter();
     match declared.find(|response| !is_accepted(response)) {
         Some(done) => answer_of(document, operation, Some(done)),
-        None => Answer {
-            status: StatusCode::OK,
-            content_type: Some("application/json".into()),
-            body: br#"{"status":"succeeded"}"#.to_vec(),
-        },
+        None => {
+            let body = br#"{"status":"succeeded"}"#.to_vec();
+            with_body(StatusCode::OK, "application/json", body)
+        }
     }
 }
 
@@ -56,17 +49,14 @@ fn answer_of(
     document: &Document,
     operation: &Operation,
     first: Option<ResponseObject<'_>>,
-) -> Answer {
+) -> Response {
     let status = first.as_ref().map_or(StatusCode::OK, status_code);
     let media = first.map(|response| response.media).unwrap_or_default();
     let chosen = media
         .into_iter()
         .min_by_key(|media| MediaKind::of(&media.name));
     let Some(media) = chosen else {
-        return Answer {
-            status,
-            ..Answer::default()
-        };
+        return status.into_response();
     };
     let name = if media.name.contains('*') {
         "application/json"
@@ -78,11 +68,16 @@ fn answer_of(
     if operation.method == http::Method::HEAD {
         body.clear();
     }
-    Answer {
-        status,
-        content_type: Some(name.to_owned()),
-        body,
+    with_body(status, name, body)
+}
+
+fn with_body(status: StatusCode, media_type: &str, body: Vec<u8>) -> Response {
+    let mut response = (status, Body::from(body)).into_response();
+    if let Ok(media_type) = media_type.parse() {
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, media_type);
     }
+    response
 }
 
 /// Returns the status; 200 for `2XX` and `default`.

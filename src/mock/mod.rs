@@ -18,7 +18,7 @@ use percent_encoding::percent_decode_str;
 use tokio::task::AbortHandle;
 use url::Url;
 
-use self::answer::{Answer, accepted_answer, done_answer, mock_answer};
+use self::answer::{accepted_answer, done_answer, mock_answer};
 use crate::spec::operation::template::TemplatePart;
 use crate::spec::{Document, Operation, PathTemplate, operations};
 
@@ -108,7 +108,7 @@ async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {
     };
     match accepted_answer(&mock.document, &route.operation) {
         Some(answer) => running(answer, place, 1),
-        None => respond(mock_answer(&mock.document, &route.operation)),
+        None => mock_answer(&mock.document, &route.operation),
     }
 }
 
@@ -118,23 +118,19 @@ fn answer_status(mock: &Mock, status: &str) -> Option<Response> {
     let (place, request): (usize, usize) = (place.parse().ok()?, request.parse().ok()?);
     let operation = &mock.routes.get(place)?.operation;
     if request >= STATUS_REQUESTS {
-        return Some(respond(done_answer(&mock.document, operation)));
+        return Some(done_answer(&mock.document, operation));
     }
-    let answer = Answer {
-        status: StatusCode::ACCEPTED,
-        ..Answer::default()
-    };
-    Some(running(answer, place, request + 1))
+    Some(running(StatusCode::ACCEPTED, place, request + 1))
 }
 
 /// An answer of an operation that runs, with the URL of its status.
-fn running(answer: Answer, place: usize, request: usize) -> Response {
+fn running(answer: impl IntoResponse, place: usize, request: usize) -> Response {
     let status = format!("{STATUS_PATH}{place}/{request}");
     let headers = [
         (header::LOCATION, status.as_str()),
         (header::RETRY_AFTER, "1"),
     ];
-    (headers, respond(answer)).into_response()
+    (headers, answer).into_response()
 }
 
 fn not_found() -> Response {
@@ -144,16 +140,6 @@ fn not_found() -> Response {
         r#"{"title":"Not Found","detail":"the mock knows no such operation"}"#,
     )
         .into_response()
-}
-
-fn respond(answer: Answer) -> Response {
-    let mut response = (answer.status, answer.body).into_response();
-    let headers = response.headers_mut();
-    headers.remove(header::CONTENT_TYPE);
-    if let Some(content_type) = answer.content_type.and_then(|text| text.parse().ok()) {
-        headers.insert(header::CONTENT_TYPE, content_type);
-    }
-    response
 }
 
 fn literals(template: &PathTemplate) -> usize {
