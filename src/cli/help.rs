@@ -329,45 +329,7 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
         ErrorKind::UnknownArgument => {
             let given = text(ContextKind::InvalidArg)?;
             match given.strip_prefix("--") {
-                Some(flag) => {
-                    let flag = flag.split('=').next().unwrap_or(flag);
-                    let owners = flag_owners(flag, command);
-                    let elsewhere = NAMES_ELSEWHERE.iter().find(|(name, _)| *name == flag);
-                    let mut arguments = command
-                        .get_subcommands()
-                        .flat_map(Command::get_arguments)
-                        .filter(|argument| is_key_alone(argument));
-                    if arguments.any(|argument| argument.get_long() == Some(flag)) {
-                        return Some(refuse_key(given, &flag.replace('-', "_")));
-                    }
-                    match elsewhere {
-                        _ if flag == "url"
-                            && variables::given_command().as_deref() == Some("health") =>
-                        {
-                            Some("write openapi-mcp health URL".to_owned())
-                        }
-                        Some((_, here)) if is_known_here(here, command) => {
-                            Some(format!("write {here}"))
-                        }
-                        Some(_) if !owners.is_empty() => {
-                            Some(format!("--{flag} belongs to {}", owners.join(", ")))
-                        }
-                        Some(("port", here)) => Some(format!(
-                            "write {}",
-                            with_port(here, variables::given_value(given))
-                        )),
-                        Some((_, here)) => Some(format!("write {here}")),
-                        None if !owners.is_empty() => {
-                            Some(format!("--{flag} belongs to {}", owners.join(", ")))
-                        }
-                        None if variables::given_command().as_deref() == Some("call")
-                            && error.get(ContextKind::SuggestedArg).is_none() =>
-                        {
-                            Some(format!("write {flag}=VALUE for an argument of the tool"))
-                        }
-                        None => None,
-                    }
-                }
+                Some(flag) => flag_hint(given, flag, error, command),
                 None if given.starts_with('-') => None,
                 None if ["true", "false"].contains(&given) => {
                     let flag = variables::flag_before(given)?;
@@ -402,6 +364,36 @@ fn usage_hint(error: &clap::Error, command: &Command) -> Option<String> {
             is_number.then(|| "write a number without a unit, as in 5".to_owned())
         }
         _ => None,
+    }
+}
+
+/// The advice about a flag that the command does not have; `given` is the whole argument.
+fn flag_hint(given: &str, flag: &str, error: &clap::Error, command: &Command) -> Option<String> {
+    let flag = flag.split('=').next().unwrap_or(flag);
+    let mut arguments = command
+        .get_subcommands()
+        .flat_map(Command::get_arguments)
+        .filter(|argument| is_key_alone(argument));
+    if arguments.any(|argument| argument.get_long() == Some(flag)) {
+        return Some(refuse_key(given, &flag.replace('-', "_")));
+    }
+    let is_given = |name: &str| variables::given_command().as_deref() == Some(name);
+    if flag == "url" && is_given("health") {
+        return Some("write openapi-mcp health URL".to_owned());
+    }
+    let owners = flag_owners(flag, command);
+    let elsewhere = NAMES_ELSEWHERE.iter().find(|(name, _)| *name == flag);
+    match elsewhere {
+        Some((_, here)) if is_known_here(here, command) => Some(format!("write {here}")),
+        _ if !owners.is_empty() => Some(format!("--{flag} belongs to {}", owners.join(", "))),
+        Some((_, here)) => {
+            let port = variables::given_value(given).filter(|_| flag == "port");
+            Some(format!("write {}", with_port(here, port)))
+        }
+        None if is_given("call") && error.get(ContextKind::SuggestedArg).is_none() => {
+            Some(format!("write {flag}=VALUE for an argument of the tool"))
+        }
+        None => None,
     }
 }
 

@@ -50,10 +50,9 @@ pub(crate) fn running_program() -> Result<PathBuf, String> {
 
 /// The program that runs, as the command line names it.
 pub(crate) fn given_program() -> String {
-    std::env::args_os().next().map_or_else(
-        || "openapi-mcp".into(),
-        |name| name.to_string_lossy().into_owned(),
-    )
+    shown_arguments()
+        .next()
+        .unwrap_or_else(|| "openapi-mcp".into())
 }
 
 /// The current folder.
@@ -216,9 +215,14 @@ pub(crate) fn command_line() -> std::env::ArgsOs {
     std::env::args_os()
 }
 
+/// The words of the command line, of which what is not valid UTF-8 is replaced.
+fn shown_arguments() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned())
+}
+
 /// The value of a flag of this process's command line: behind `=`, or the next argument.
 pub(crate) fn given_value(flag: &str) -> Option<String> {
-    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let mut arguments = shown_arguments();
     let given = arguments.find(|argument| {
         argument
             .strip_prefix(flag)
@@ -232,9 +236,7 @@ pub(crate) fn given_value(flag: &str) -> Option<String> {
 
 /// The flag before an argument of this process's command line.
 pub(crate) fn flag_before(value: &str) -> Option<String> {
-    let arguments: Vec<String> = std::env::args_os()
-        .map(|argument| argument.to_string_lossy().into_owned())
-        .collect();
+    let arguments: Vec<String> = shown_arguments().collect();
     let place = arguments.iter().position(|argument| argument == value)?;
     let before = arguments.get(place.checked_sub(1)?)?;
     before.starts_with("--").then(|| before.clone())
@@ -242,9 +244,7 @@ pub(crate) fn flag_before(value: &str) -> Option<String> {
 
 /// The command of this process's command line.
 pub(crate) fn given_command() -> Option<String> {
-    std::env::args_os()
-        .nth(1)
-        .map(|argument| argument.to_string_lossy().into_owned())
+    shown_arguments().nth(1)
 }
 
 /// The settings that variables of this shell hold and that an entry does not carry: names without
