@@ -74,7 +74,7 @@ pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
         DiffFormat::Markdown => as_markdown(&changes, &summary),
         DiffFormat::Json => {
             let report = json!({ "before": old.len(), "after": new.len(), "breaking": breaking, "risks": risks, "changes": changes });
-            serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+            format!("{report:#}\n")
         }
     };
     output::print_result(&text)?;

@@ -275,8 +275,8 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
 
 /// The tools as a JSON array: each as clients get it, with its operation and the source of each
 /// hint.
-pub(crate) fn tools_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
-    let tools: Vec<Value> = shown
+pub(crate) fn tools_as_json(shown: &Shown<'_>) -> String {
+    let tools: Value = shown
         .tools
         .iter()
         .map(|offered| {
@@ -303,7 +303,7 @@ pub(crate) fn tools_as_json(shown: &Shown<'_>) -> serde_json::Result<String> {
             })
         })
         .collect();
-    Ok(serde_json::to_string_pretty(&tools)? + "\n")
+    format!("{tools:#}\n")
 }
 
 /// A page for people, with a reason for each hint.

@@ -97,8 +97,7 @@ pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
             explained_tenants(&configs) + &listing::explained(&shown)
         }
         ToolsFormat::Table => listing::table(&shown, terminal_columns()),
-        ToolsFormat::Json => listing::tools_as_json(&shown)
-            .map_err(|error| Failure::Io("the tools cannot be written".into(), error.into()))?,
+        ToolsFormat::Json => listing::tools_as_json(&shown),
         ToolsFormat::Markdown => listing::markdown(&shown),
         ToolsFormat::Html => listing::html(&shown),
     };

@@ -65,8 +65,7 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
     let reply = reply
         .and_then(|result| result.structured_content())
         .unwrap_or_default();
-    text.push_str(&serde_json::to_string_pretty(&reply).unwrap_or_default());
-    text.push('\n');
+    text.push_str(&format!("{reply:#}\n"));
     let program = shell_word(&variables::given_program());
     text.push_str(&NEXT_STEPS.replace("  openapi-mcp ", &format!("  {program} ")));
     output::print_result(&text)?;
