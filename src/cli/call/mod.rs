@@ -3,13 +3,13 @@
 
 mod arguments;
 mod caller;
-mod dry_run;
 
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -60,7 +60,7 @@ pub(crate) struct CallCommand {
     as_token_env: Option<String>,
     /// Send nothing: show the request that would be sent, with *** for credentials
     #[arg(long, value_enum, value_name = "SHAPE", num_args = 0..=1, require_equals = true, default_missing_value = "http", conflicts_with = "json")]
-    dry_run: Option<dry_run::DryRunFormat>,
+    dry_run: Option<DryRunFormat>,
     /// Go on waiting for an operation of the tool: the handle is in the result of the call that
     /// started it
     #[arg(long, value_name = "HANDLE", hide_short_help = true, conflicts_with_all = ["args", "arguments", "dry_run"])]
@@ -71,6 +71,15 @@ pub(crate) struct CallCommand {
     /// key:=JSON
     #[arg(value_name = "KEY=VALUE")]
     arguments: Vec<String>,
+}
+
+/// Format of the request.
+#[derive(Clone, Copy, ValueEnum)]
+enum DryRunFormat {
+    /// As an HTTP/1.1 message
+    Http,
+    /// As a command for a shell
+    Curl,
 }
 
 pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
@@ -256,15 +265,20 @@ async fn run_call(
     }
 }
 
-/// Shows the request of a call, even if a credential is missing without which it would not be sent.
+/// Shows the request of a call, which holds no credential, even if one is missing without which it
+/// would not be sent.
 fn print_request(
     call: &OperationCall,
-    shape: dry_run::DryRunFormat,
+    shape: DryRunFormat,
     caller: &Caller,
 ) -> Result<ExitCode, Failure> {
     match call.preview(OnMissingCredential::Omit, caller) {
         Ok(request) => {
-            output::print_result(&(dry_run::format_request(&request, shape) + "\n"))?;
+            let text = match shape {
+                DryRunFormat::Http => request.http_text(),
+                DryRunFormat::Curl => request.curl_text(),
+            };
+            output::print_result(&(text + "\n"))?;
             if let Err(refusal) = call.preview(OnMissingCredential::Refuse, caller) {
                 output::print_remark(&format!(
                     "note: this would not be sent: {}",
@@ -282,7 +296,7 @@ fn print_request(
 
 fn print_result(command: &CallCommand, result: &ToolResult) -> Result<ExitCode, Failure> {
     let text = if command.json {
-        serde_json::to_string_pretty(&result.to_json()).unwrap_or_default()
+        format!("{:#}", result.to_json())
     } else {
         format_result(result)
     };
@@ -377,7 +391,7 @@ fn with_types(mut call: OperationCall) -> OperationCall {
 fn format_result(result: &ToolResult) -> String {
     let json = result.structured_body().filter(|_| result.json().is_some());
     match json {
-        Some(json) => serde_json::to_string_pretty(&json).unwrap_or_default(),
+        Some(json) => format!("{json:#}"),
         None => result.body_text().to_owned(),
     }
 }
