@@ -14,11 +14,12 @@ use crate::annotate::{DescriptionDetail, Override, Pattern, Rule};
 use crate::config::problems::{Disclosure, Problems, join_path, key_names, read_all};
 use crate::config::transport::Transport;
 use crate::credentials::forward::Forwarding;
+use crate::results::filter::check_program;
 use crate::spec::Location;
+use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::operation::rules::{ArgumentRule, ArgumentTarget, CallKeys, ValueSource};
 
 mod arguments;
-mod response;
 mod wait;
 
 const MATCH_KEYS: [(&str, PatternField); 4] = [
@@ -69,7 +70,7 @@ struct OverrideSchema {
     /// `cookie:NAME`, a property of the body as a JSON Pointer
     arguments: Option<std::collections::BTreeMap<String, arguments::ArgumentKeys>>,
     /// The parts of a reply that are returned
-    response: Option<crate::spec::operation::response_rule::ResponseRule>,
+    response: Option<ResponseRule>,
     /// The way to wait until an operation is done; `false` never waits
     wait: Option<wait::WaitSchema>,
     /// Its hints; a hint that is not mentioned stays as it is
@@ -221,7 +222,7 @@ fn read_rule(
         .unwrap_or_default();
     let response = said
         .remove("response")
-        .map(|value| response::read_response(path, &value, problems));
+        .map(|value| read_response(path, &value, problems));
     let wait = said
         .remove("wait")
         .and_then(|value| wait::read_wait(path, &value, problems));
@@ -239,6 +240,17 @@ fn read_rule(
         matches,
         says,
     })
+}
+
+/// Reads the key `response` of the rule at `path`: what of a reply a model gets.
+fn read_response(path: &str, value: &Value, problems: &mut Problems) -> ResponseRule {
+    let path = join_path(path, "response");
+    let rule: ResponseRule =
+        read_all(&path, value, Disclosure::Shown, problems).unwrap_or_default();
+    if let Some(program) = &rule.jq {
+        problems.ok(format!("`{path}.jq`"), check_program(program));
+    }
+    rule
 }
 
 /// Takes the keys of a type, which have these names, out of a rule, and reads them.
