@@ -83,7 +83,10 @@ pub(crate) fn resolve_api(
     let (name, api) = (settings.name.as_ref(), &settings.api);
     let mut warnings = Vec::new();
     let document = resolve_document(&api.document, name, &mut warnings, problems);
-    let base_url = resolve_base_url(api, problems);
+    let base_url = api.base_url.as_deref().and_then(|text| {
+        let read = values::read_base_url("--base-url", text);
+        read.map_err(|problem| problems.push(problem)).ok()
+    });
     let headers = resolve_headers(api, &mut warnings, problems);
     let server = server_choice(api, problems, &mut warnings);
     let tenants = resolve_tenants(api, &headers, problems);
@@ -216,13 +219,6 @@ impl ApiConfig {
                 .is_some_and(|proxy| !plain(&proxy.url))
             || !calls_are_plain
     }
-}
-
-fn resolve_base_url(api: &ApiSettings, problems: &mut Problems) -> Option<Url> {
-    let text = api.base_url.as_deref()?;
-    values::read_base_url("--base-url", text)
-        .map_err(|problem| problems.push(problem))
-        .ok()
 }
 
 /// The headers of requests; what is most likely not meant about them is pushed to `warnings`.

@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::annotate;
 use super::clients::named_tokens::resolve_shares;
-use super::observability::shared_state::{SharedStateConfig, resolve_shared_state};
+use super::observability::shared_state::resolve_shared_state;
 use super::observability::{ObservabilityConfig, resolve_observability};
 use super::problems::Problems;
 use super::saved_files::resolve_delivery;
@@ -61,10 +61,8 @@ pub(crate) fn resolve_process(
     authorities: &[PathBuf],
     problems: &mut Problems,
 ) -> ProcessConfig {
-    let SharedStateConfig {
-        keys: state_keys,
-        state: shared_state,
-    } = resolve_shared_state(&process.shared_state, authorities, problems);
+    let (state_keys, shared_state) =
+        resolve_shared_state(&process.shared_state, authorities, problems);
     let memory = settings
         .max_memory
         .map_or_else(MemoryBudget::default, MemoryBudget::new);

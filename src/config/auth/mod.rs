@@ -52,25 +52,21 @@ pub(crate) fn resolve_auth(
     schemes: &BTreeMap<String, SchemeSettings>,
     problems: &mut Problems,
 ) -> Credentials {
-    let keyed = || {
-        schemes
-            .iter()
-            .map(|(name, own)| (name.clone(), join_path(path, name), own))
-    };
-    let values = keyed()
-        .map(|(name, key, own)| (name, scheme_values(&key, own, problems)))
-        .collect();
-    let clients =
-        keyed().filter_map(|(name, key, own)| Some((name, oauth_client(&key, own, problems)?)));
-    let clients = clients.collect();
-    let signatures =
-        keyed().filter_map(|(name, key, own)| Some((name, own.signature(&key, problems)?)));
-    Credentials {
-        schemes: values,
-        clients,
-        signatures: signatures.collect(),
-        ..Credentials::default()
+    let mut credentials = Credentials::default();
+    for (name, own) in schemes {
+        let key = join_path(path, name);
+        let values = scheme_values(&key, own, problems);
+        let client = oauth_client(&key, own, problems);
+        let signature = own.signature(&key, problems);
+        credentials.schemes.insert(name.clone(), values);
+        credentials
+            .clients
+            .extend(client.map(|client| (name.clone(), client)));
+        credentials
+            .signatures
+            .extend(signature.map(|signature| (name.clone(), signature)));
     }
+    credentials
 }
 
 /// The origins of `credential_origin`.

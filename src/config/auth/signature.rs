@@ -147,11 +147,16 @@ fn of_environment(
 fn of_key_variables() -> Result<AccessKeyOptions, String> {
     let secret = |name: &str| parse_variable(name, parse_secret);
     let id = secret("AWS_ACCESS_KEY_ID")?;
-    let session_token = read_variable("AWS_SESSION_TOKEN")
-        .map(|_| secret("AWS_SESSION_TOKEN"))
-        .transpose()?;
+    let session_token = secret_if_set("AWS_SESSION_TOKEN")?;
     let secret = secret("AWS_SECRET_ACCESS_KEY")?;
     Ok(fixed(&id, &secret, session_token.as_ref()))
+}
+
+fn secret_if_set(variable: &str) -> Result<Option<SecretString>, String> {
+    let value = read_variable(variable);
+    value
+        .map(|_| parse_variable(variable, parse_secret))
+        .transpose()
 }
 
 fn web_identity(file: String, region: Option<&str>) -> Result<KeyEndpoint, String> {
@@ -190,14 +195,9 @@ fn container(url: &str) -> Result<KeyEndpoint, String> {
     let url = parsed.ok_or(
         "the endpoint of AWS_CONTAINER_CREDENTIALS_… must be an https URL, or on this machine, 169.254.170.2, 169.254.170.23 or fd00:ec2::23",
     )?;
-    let value = || {
-        parse_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN", parse_secret).map(ContainerToken::Value)
-    };
     let authorization = match read_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
         Some(file) => Some(ContainerToken::File(file.into())),
-        None => read_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN")
-            .map(|_| value())
-            .transpose()?,
+        None => secret_if_set("AWS_CONTAINER_AUTHORIZATION_TOKEN")?.map(ContainerToken::Value),
     };
     Ok(KeyEndpoint::Container { url, authorization })
 }

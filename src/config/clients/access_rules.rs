@@ -85,11 +85,9 @@ fn read_rule(path: &str, value: &Value, problems: &mut Problems) -> Option<Acces
         .matches
         .map(|value| read_match(path, &value, problems))
         .unwrap_or_default();
-    let mut wrong = Problems::default();
-    check_scopes(keys.scopes.iter(), &mut wrong);
-    for problem in wrong {
-        problems.push(format!("`{path}.scopes`: {problem}"));
-    }
+    problems.within(format!("`{path}.scopes`"), |problems| {
+        check_scopes(keys.scopes.iter(), problems);
+    });
     let says = AccessDemand {
         scopes: keys.scopes,
         claims: read_wanted_claims(&join_path(path, "claims"), keys.claims, problems),

@@ -124,19 +124,15 @@ pub(super) fn resolve_named_tokens(
             settings.get(..index).unwrap_or_default(),
             problems,
         );
-        let mut wrong = Problems::default();
-        check_scopes(entry.scopes.iter(), &mut wrong);
-        if entry.approve == Some(true) && entry.has_share() {
-            wrong.push("a token with `approve: true` calls nothing: leave out what it may call, its claims and its scopes");
-        }
-        let token = read_token(entry)
-            .map_err(|problems| wrong.extend(problems))
-            .ok();
-        problems.extend(
-            wrong
-                .into_iter()
-                .map(|problem| format!("`{place}`: {problem}")),
-        );
+        let token = problems.within(format!("`{place}`"), |problems| {
+            check_scopes(entry.scopes.iter(), problems);
+            if entry.approve == Some(true) && entry.has_share() {
+                problems.push("a token with `approve: true` calls nothing: leave out what it may call, its claims and its scopes");
+            }
+            read_token(entry)
+                .map_err(|wrong| problems.extend(wrong))
+                .ok()
+        });
         let Some(token) = token else { continue };
         let has_name = |other: &NamedToken| other.token == token;
         if access.all_tokens().contains(&token) || access.named.iter().any(has_name) {

@@ -52,20 +52,14 @@ pub(crate) struct SharedStateSettings {
     pub(crate) state_key_file: Option<PathBuf>,
 }
 
-/// Shared state of replicas, and its keys.
-#[derive(Clone, Default)]
-pub(crate) struct SharedStateConfig {
-    pub(crate) keys: Option<StateKeys>,
-    pub(crate) state: Option<Arc<SharedState>>,
-}
-
-/// The settings of what replicas share; what is wrong with them is pushed to `problems`. The
-/// server's certificate may come from `authorities` as well.
+/// The keys that encrypt what is kept outside the process, and the state that replicas share; what is
+/// wrong with the settings is pushed to `problems`. The server's certificate may come from
+/// `authority_files` as well.
 pub(crate) fn resolve_shared_state(
     settings: &SharedStateSettings,
     authority_files: &[PathBuf],
     problems: &mut Problems,
-) -> SharedStateConfig {
+) -> (Option<StateKeys>, Option<Arc<SharedState>>) {
     let keys = resolve_secret(
         ["--state-key-env", "--state-key-file"],
         settings.state_key_env.as_deref(),
@@ -84,7 +78,7 @@ pub(crate) fn resolve_shared_state(
         problems,
     );
     let Some(text) = &settings.shared_state else {
-        return SharedStateConfig { keys, state: None };
+        return (keys, None);
     };
     let timeout = settings.shared_state_timeout;
     let call_timeout = timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs_f64);
@@ -99,10 +93,7 @@ pub(crate) fn resolve_shared_state(
         let state = SharedState::new(server, authorities, keys, call_timeout);
         problems.ok("--shared-state", state)
     });
-    SharedStateConfig {
-        keys,
-        state: state.map(Arc::new),
-    }
+    (keys, state.map(Arc::new))
 }
 
 /// Reads the URL, which may hold a password by mistake and is not repeated.
