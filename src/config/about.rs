@@ -132,20 +132,12 @@ fn read_icon(icon: &str) -> Result<AboutIcon, String> {
             media_type: None,
             size: None,
         }),
-        Source::Path(path) => read_icon_file(&path).map(|(icon, _)| icon),
+        Source::Path(path) => read_icon_file(&path),
         Source::Stdin => Err("must be an https URL or a file".into()),
     }
 }
 
-/// The file of an icon, if it is one.
-pub(crate) fn icon_file(icon: &str) -> Option<(AboutIcon, Vec<u8>)> {
-    match Source::parse(icon) {
-        Ok(Source::Path(path)) => read_icon_file(&path).ok(),
-        _ => None,
-    }
-}
-
-fn read_icon_file(path: &Path) -> Result<(AboutIcon, Vec<u8>), String> {
+fn read_icon_file(path: &Path) -> Result<AboutIcon, String> {
     let shown = path.display();
     let mut bytes = Vec::new();
     let read = std::fs::File::open(path)
@@ -165,12 +157,11 @@ fn read_icon_file(path: &Path) -> Result<(AboutIcon, Vec<u8>), String> {
             "names the file `{shown}`, which is neither a PNG nor an SVG image"
         ));
     };
-    let icon = AboutIcon {
+    Ok(AboutIcon {
         src: format!("data:{media_type};base64,{}", STANDARD.encode(&bytes)),
         media_type: Some(media_type),
         size: Some(size),
-    };
-    Ok((icon, bytes))
+    })
 }
 
 /// The size of a PNG image (W3C, PNG 3, section 11.2.1): signature, then `IHDR` with width and

@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use url::Url;
+use zip::result::ZipResult;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -18,16 +21,15 @@ use super::manifest::{ManifestParts, manifest};
 use super::program::BundledProgram;
 use crate::annotate::KnownClient;
 use crate::api::Api;
-use crate::check::used_schemes;
+use crate::api::about::AboutIcon;
 use crate::cli::check::require_server;
 use crate::cli::load::{self, LoadPurpose};
 use crate::cli::operating_system::OperatingSystem;
 use crate::cli::{ConfigFile, output};
-use crate::config::about::{icon_file, is_server_name, web_address};
+use crate::config::about::{is_server_name, web_address};
 use crate::config::settings::{ApiSettings, CommandSettings, LogLevel, ServerSettings};
 use crate::config::{self, ApiConfig, LayeredSettings, Problems, variables};
 use crate::error::Failure;
-use crate::json::JsonObject;
 use crate::spec::Document;
 use crate::spec::operation::server;
 use crate::spec::operation::server_template::ServerTemplate;
@@ -97,27 +99,17 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
     let servers = server::declared_servers(document);
     let asked_server = settings.asked_server(&servers);
     warn_about_servers(&settings.config, api, asked_server.is_some())?;
-    let about = &api.about;
     let name = bundle_name(
         command.name.as_deref(),
         settings.config.options.about.name.as_deref(),
         api.title(),
     )?;
-    let icon = settings.given.api.about.icon.as_deref().and_then(icon_file);
-    let icon = icon.as_ref().map(|(icon, bytes)| {
-        let is_png = icon.media_type == Some("image/png");
-        BundledIcon {
-            name: if is_png { "icon.png" } else { "icon.svg" },
-            is_png,
-            bytes,
-        }
-    });
+    let icon = settings.config.options.about.icon.as_ref();
+    let icon = icon.and_then(BundledIcon::of);
     let program = BundledProgram::read(command.binary.as_deref().zip(command.platform))?;
     let version = bundle_version(command.bundle_version.as_deref(), document.api_version())?;
-    let (schemes, used) = used_schemes(api);
     let manifest = manifest(&ManifestParts {
         api,
-        about,
         icon: icon
             .as_ref()
             .filter(|icon| icon.is_png)
@@ -126,8 +118,6 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         name: &name,
         version: &version,
         platform: program.platform,
-        schemes: &schemes,
-        used: &used,
         named_variables: &settings.named_variables,
         server: asked_server,
         server_variables: &settings.config.server.variables,
@@ -142,7 +132,9 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         settings.base_url(document, &servers),
         icon.as_ref(),
     );
-    let bytes = write_bundle(&manifest, &inner, document, &names, icon.as_ref(), &program)?;
+    let bytes = write_bundle(&manifest, &inner, document, &names, icon.as_ref(), &program);
+    let bytes = bytes
+        .map_err(|error| Failure::setting(format!("the archive cannot be written: {error}")))?;
     let default_path = || PathBuf::from(format!("{name}-{}.mcpb", program.suffix));
     let path = command.output.clone().unwrap_or_else(default_path);
     write_file(&path, &bytes, command.force)?;
@@ -158,11 +150,24 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
 }
 
 /// The file of an icon, which a bundle carries.
-struct BundledIcon<'b> {
+struct BundledIcon {
     /// Its name in the bundle.
     name: &'static str,
     is_png: bool,
-    bytes: &'b [u8],
+    bytes: Vec<u8>,
+}
+
+impl BundledIcon {
+    /// The file that a setting names, which its `data:` URL holds.
+    fn of(icon: &AboutIcon) -> Option<Self> {
+        let is_png = icon.media_type? == "image/png";
+        let (_, data) = icon.src.split_once(',')?;
+        Some(Self {
+            name: if is_png { "icon.png" } else { "icon.svg" },
+            is_png,
+            bytes: STANDARD.decode(data).ok()?,
+        })
+    }
 }
 
 /// The settings of the API in a bundle.
@@ -284,8 +289,8 @@ fn inner_settings(
     settings: &CommandSettings,
     root: &str,
     base_url: Option<Url>,
-    icon: Option<&BundledIcon<'_>>,
-) -> JsonObject {
+    icon: Option<&BundledIcon>,
+) -> Value {
     const DONE: [&str; 6] = [
         "spec",
         "spec_header",
@@ -305,7 +310,7 @@ fn inner_settings(
     if let (Some(icon), Some(Value::Object(about))) = (icon, map.get_mut("about")) {
         about.insert("icon".into(), format!("../{}", icon.name).into());
     }
-    map
+    map.into()
 }
 
 /// The name that was given, which is part of a file's name, else that of `about`, else one made of
@@ -375,65 +380,42 @@ fn write_file(path: &Path, bytes: &[u8], replaces: bool) -> Result<(), Failure> 
     }
 }
 
-fn write_bundle(
-    manifest: &Value,
-    settings: &JsonObject,
-    document: &Document,
-    names: &[String],
-    icon: Option<&BundledIcon<'_>>,
-    program: &BundledProgram,
-) -> Result<Vec<u8>, Failure> {
-    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
-    let manifest = pretty(manifest);
-    let settings = pretty(&Value::Object(settings.clone()));
-    let mut files = vec![
-        ("manifest.json".to_owned(), manifest.as_bytes(), false),
-        (
-            "server/openapi-mcp.json".to_owned(),
-            settings.as_bytes(),
-            false,
-        ),
-    ];
-    for (name, file) in names.iter().zip(&document.files) {
-        files.push((format!("document/{name}"), file.text().as_bytes(), false));
-    }
-    if let Some(icon) = icon {
-        files.push((icon.name.to_owned(), icon.bytes, false));
-    }
-    if program.platform != OperatingSystem::Win32 {
-        files.push(("server/start.sh".to_owned(), START.as_bytes(), true));
-    }
-    files.push((
-        format!("server/{}", program.platform.binary()),
-        &program.bytes,
-        true,
-    ));
-    write_archive(&files).map_err(Failure::setting)
-}
-
-/// A file of an archive: its name, its bytes, and whether it is a program.
-type ArchivedFile<'a> = (String, &'a [u8], bool);
-
 /// The archive's bytes.
 ///
 /// # Errors
-/// A sentence: the archive would be too large for its format.
-fn write_archive(files: &[ArchivedFile<'_>]) -> Result<Vec<u8>, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("the archive cannot be written: {error}");
+/// The archive would be too large for its format.
+fn write_bundle(
+    manifest: &Value,
+    settings: &Value,
+    document: &Document,
+    names: &[String],
+    icon: Option<&BundledIcon>,
+    program: &BundledProgram,
+) -> ZipResult<Vec<u8>> {
+    const DATA: u32 = 0o644;
+    const PROGRAM: u32 = 0o755;
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, bytes, is_executable) in files {
-        let mode = if *is_executable { 0o755 } else { 0o644 };
+    let mut add = |name: &str, bytes: &[u8], mode: u32| -> ZipResult<()> {
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
             .last_modified_time(DateTime::default())
             .unix_permissions(mode);
-        writer
-            .start_file(name.as_str(), options)
-            .map_err(|error| failed(&error))?;
-        writer.write_all(bytes).map_err(|error| failed(&error))?;
+        writer.start_file(name, options)?;
+        Ok(writer.write_all(bytes)?)
+    };
+    add("manifest.json", format!("{manifest:#}\n").as_bytes(), DATA)?;
+    let settings = format!("{settings:#}\n");
+    add("server/openapi-mcp.json", settings.as_bytes(), DATA)?;
+    for (name, file) in names.iter().zip(&document.files) {
+        add(&format!("document/{name}"), file.text().as_bytes(), DATA)?;
     }
-    writer
-        .finish()
-        .map(Cursor::into_inner)
-        .map_err(|error| failed(&error))
+    if let Some(icon) = icon {
+        add(icon.name, &icon.bytes, DATA)?;
+    }
+    if program.platform != OperatingSystem::Win32 {
+        add("server/start.sh", START.as_bytes(), PROGRAM)?;
+    }
+    let name = format!("server/{}", program.platform.binary());
+    add(&name, &program.bytes, PROGRAM)?;
+    Ok(writer.finish()?.into_inner())
 }

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::api::about::About;
 use crate::api::{Api, scheme_fields};
-use crate::check::SchemeUse;
+use crate::check::used_schemes;
 use crate::cli::operating_system::OperatingSystem;
 use crate::json::JsonObject;
-use crate::spec::SecurityScheme;
 use crate::spec::document::source::redacted;
 use crate::spec::operation::server_template::ServerTemplate;
 use crate::text::{clean, one_line, truncate};
@@ -23,16 +21,12 @@ const MAX_LONG_DESCRIPTION: usize = 4000;
 /// The parts of a manifest.
 pub(super) struct ManifestParts<'p> {
     pub(super) api: &'p Api,
-    pub(super) about: &'p About,
     /// The file of its icon in the bundle, if hosts can show it.
     pub(super) icon: Option<&'p str>,
     pub(super) privacy_policies: &'p [Url],
     pub(super) name: &'p str,
     pub(super) version: &'p str,
     pub(super) platform: OperatingSystem,
-    /// The security schemes that tools use, and how.
-    pub(super) schemes: &'p BTreeMap<String, SecurityScheme>,
-    pub(super) used: &'p BTreeMap<String, SchemeUse>,
     /// Variables that the settings name, each of which is a secret.
     pub(super) named_variables: &'p [String],
     /// The server whose variables the user may fill in.
@@ -60,7 +54,7 @@ fn config_key(text: &str) -> String {
 
 /// The manifest.
 pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
-    let about = parts.about;
+    let about = parts.api.about();
     let title = parts.api.title();
     let description = about
         .description
@@ -215,8 +209,9 @@ fn text_field(title: &str, description: &str, is_secret: bool, is_required: bool
 /// processes would show.
 fn fields(parts: &ManifestParts<'_>) -> UserFields {
     let mut fields = UserFields::default();
-    for (name, used) in parts.used {
-        for field in scheme_fields(&parts.api.credential_place, name, parts.schemes.get(name)) {
+    let (schemes, used) = used_schemes(parts.api);
+    for (name, used) in &used {
+        for field in scheme_fields(&parts.api.credential_place, name, schemes.get(name)) {
             let key = config_key(field.variable.trim_start_matches("OPENAPI_MCP_AUTH_"));
             let shown = one_line(name);
             let asked = text_field(
