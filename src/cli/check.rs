@@ -137,27 +137,8 @@ fn report(config: &ApiConfig, loaded: Loaded, searches: bool) -> ApiReport {
     }
 }
 
-/// Returns the reason for which operations have no server; `None` if all have one, or if the
-/// settings name it.
-fn missing_server(config: &ApiConfig, api: &Api) -> Option<ServerError> {
-    if config.base_url.is_some() || config.options.tenants.is_some() || config.mock {
-        return None;
-    }
-    let document = api.document();
-    let root = server::root_url(
-        &server::declared_servers(document),
-        document.url.as_ref(),
-        &config.server,
-    );
-    root.err().filter(|_| {
-        api.tools()
-            .iter()
-            .any(|offered| offered.operation.servers.is_empty())
-    })
-}
-
 /// Refuses a document of which `serve` could call no operation. What some operations miss is
-/// returned.
+/// returned; nothing is missed if the settings name the server.
 ///
 /// # Errors
 /// [`Failure::Server`], as from `serve`.
@@ -165,16 +146,20 @@ pub(crate) fn require_server(
     config: &ApiConfig,
     api: &Api,
 ) -> Result<Option<ServerError>, Failure> {
-    match missing_server(config, api) {
-        Some(error)
-            if api
-                .tools()
-                .iter()
-                .all(|offered| offered.operation.servers.is_empty()) =>
-        {
-            Err(Failure::Server(error))
-        }
-        found => Ok(found),
+    if config.base_url.is_some() || config.options.tenants.is_some() || config.mock {
+        return Ok(None);
+    }
+    let document = api.document();
+    let servers = server::declared_servers(document);
+    let Err(error) = server::root_url(&servers, document.url.as_ref(), &config.server) else {
+        return Ok(None);
+    };
+    let all = api.tools().iter();
+    let without_server = all.filter(|offered| offered.operation.servers.is_empty());
+    match without_server.count() {
+        0 => Ok(None),
+        count if count == api.tools().len() => Err(Failure::Server(error)),
+        _ => Ok(Some(error)),
     }
 }
 
