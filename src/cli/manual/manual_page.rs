@@ -24,12 +24,8 @@ Where `man` looks for pages:
   openapi-mcp man        ~/.local/share/man/man1/openapi-mcp.1
   openapi-mcp man serve  ~/.local/share/man/man1/openapi-mcp-serve.1";
 
-/// Beginnings of the paragraphs after the flags, each with the section that it belongs to.
-const SECTIONS: [(&str, &str); 3] = [
-    ("Examples:", "EXAMPLES"),
-    ("Exit codes:", "EXIT STATUS"),
-    ("Credentials:", "ENVIRONMENT"),
-];
+/// Beginnings of the paragraphs after the flags that have a section of their own.
+const BEGINNINGS: [&str; 3] = ["Examples:", "Exit codes:", "Credentials:"];
 
 const ENVIRONMENT: &str = "OPENAPI_MCP_<SETTING> is a setting, as OPENAPI_MCP_BASE_URL is --base-url; a flag is stronger. OPENAPI_MCP_AUTH_<SCHEME> is a credential of the API, for a security scheme of its document.";
 const EXIT_STATUS: &str = "0 success, 1 a call or something else failed, 2 invalid settings, 3 a document that cannot be served";
@@ -61,13 +57,19 @@ fn names(program: &Command) -> Vec<&str> {
     program.get_subcommands().map(Command::get_name).collect()
 }
 
-fn page_of_program(program: &Command) -> io::Result<Vec<u8>> {
+/// The title, and the sections up to the description.
+fn beginning_of(command: Command) -> io::Result<Vec<u8>> {
+    let page = Man::new(command).manual("openapi-mcp");
     let mut bytes = Vec::new();
-    let page = Man::new(program.clone().disable_help_subcommand(true)).manual("openapi-mcp");
     page.render_title(&mut bytes)?;
     page.render_name_section(&mut bytes)?;
     page.render_synopsis_section(&mut bytes)?;
     page.render_description_section(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn page_of_program(program: &Command) -> io::Result<Vec<u8>> {
+    let mut bytes = beginning_of(program.clone().disable_help_subcommand(true))?;
     let mut rest = Roff::new();
     rest.control("SH", ["COMMANDS"]);
     for command in program.get_subcommands() {
@@ -111,13 +113,8 @@ fn page_of_command(command: &Command, program: &Command) -> io::Result<Vec<u8>> 
         .get_after_help()
         .map(ToString::to_string)
         .unwrap_or_default();
-    let page = Man::new(own).manual("openapi-mcp");
-    let mut bytes = Vec::new();
-    page.render_title(&mut bytes)?;
-    page.render_name_section(&mut bytes)?;
-    page.render_synopsis_section(&mut bytes)?;
-    page.render_description_section(&mut bytes)?;
-    page.render_options_section(&mut bytes)?;
+    let mut bytes = beginning_of(own.clone())?;
+    Man::new(own).render_options_section(&mut bytes)?;
     let mut rest = Roff::new();
     write_section(&mut rest, "EXAMPLES", &paragraph_of(&after, "Examples:"));
     write_section(&mut rest, "NOTES", &notes_of(&after));
@@ -151,9 +148,8 @@ fn paragraph_of(text: &str, beginning: &str) -> String {
 /// The paragraphs that belong to no other section.
 fn notes_of(text: &str) -> String {
     let is_note = |paragraph: &&str| {
-        !SECTIONS
-            .iter()
-            .any(|(beginning, _)| paragraph.starts_with(beginning))
+        let mut beginnings = BEGINNINGS.iter();
+        !beginnings.any(|beginning| paragraph.starts_with(beginning))
     };
     text.split("\n\n")
         .filter(is_note)
