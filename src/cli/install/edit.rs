@@ -96,31 +96,25 @@ fn edited(
     let (client, name) = (file.place.client, change.name);
     let shown_place = file.place.file.display();
     let found = file.find(name)?;
-    let is_foreign = found
-        .as_ref()
-        .is_some_and(|found| !is_own_entry(client, name, found))
-        && !force;
-    let is_done = match change.entry {
-        Some(entry) => found.as_ref() == Some(&entry.value(client)),
-        None => found.is_none(),
-    };
-    match change.entry {
-        Some(_) if is_done => {
-            output::print_remark(&format!("`{name}` is already in {shown_place}"));
-            Ok(None)
-        }
-        None if is_done => {
-            output::print_remark(&format!("there is no entry `{name}` in {shown_place}"));
-            Ok(None)
-        }
-        Some(_) if is_foreign => Err(Failure::setting(format!(
-            "{shown_place} has another entry `{name}`; --name takes another name, --force replaces it"
-        ))),
-        None if is_foreign => Err(Failure::setting(format!(
-            "the entry `{name}` in {shown_place} is not one that install writes; --force removes it"
-        ))),
-        entry => file.set(name, entry).map(Some),
+    let meant = change.entry.map(|entry| entry.value(client));
+    if found == meant {
+        output::print_remark(&match meant {
+            Some(_) => format!("`{name}` is already in {shown_place}"),
+            None => format!("there is no entry `{name}` in {shown_place}"),
+        });
+        return Ok(None);
     }
+    if !force && found.is_some_and(|found| !is_own_entry(client, name, &found)) {
+        return Err(Failure::setting(match meant {
+            Some(_) => format!(
+                "{shown_place} has another entry `{name}`; --name takes another name, --force replaces it"
+            ),
+            None => format!(
+                "the entry `{name}` in {shown_place} is not one that install writes; --force removes it"
+            ),
+        }));
+    }
+    file.set(name, change.entry).map(Some)
 }
 
 /// The lines that differ. The lines around them may hold secrets of other servers, and are not

@@ -24,6 +24,17 @@ pub(crate) struct PathRules<'p> {
     pub(crate) folder: &'p Path,
 }
 
+/// The settings of a command that the command line gives.
+pub(super) fn given_settings<'c>(
+    command: &'c Command,
+    matches: &'c ArgMatches,
+) -> impl Iterator<Item = &'c Arg> {
+    command.get_arguments().filter(|argument| {
+        argument.get_env().is_some()
+            && matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+    })
+}
+
 /// The arguments of the command that the client starts; what must not be in it is pushed to
 /// `problems`.
 pub(crate) fn serve_arguments(
@@ -33,17 +44,12 @@ pub(crate) fn serve_arguments(
     problems: &mut Vec<String>,
 ) -> Vec<String> {
     let mut arguments = vec!["serve".to_owned()];
-    for argument in command.get_arguments() {
-        let id = argument.get_id().as_str();
-        if argument.get_env().is_none()
-            || matches.value_source(id) != Some(ValueSource::CommandLine)
-        {
-            continue;
-        }
+    for argument in given_settings(command, matches) {
         let Some(flag) = argument.get_long() else {
             continue;
         };
-        let values = matches.get_raw(id).into_iter().flatten();
+        let values = matches.get_raw(argument.get_id().as_str());
+        let values = values.into_iter().flatten();
         for value in values {
             let Some(value) = value.to_str() else {
                 problems.push(format!(

@@ -150,28 +150,21 @@ pub(crate) async fn run(
     edit(&place, change, mode, force)
 }
 
+fn serve_command() -> clap::Command {
+    let all = whole_command();
+    all.find_subcommand("serve").cloned().unwrap_or_default()
+}
+
 fn url_entry(
     command: &InstallCommand,
     client: &InstallableClient,
     url: &str,
     matches: &ArgMatches,
 ) -> Result<(ClientEntry, Vec<String>), Failure> {
-    let serve = whole_command();
-    let settings = serve
-        .find_subcommand("serve")
-        .into_iter()
-        .flat_map(clap::Command::get_arguments);
-    let given = |argument: &&clap::Arg| {
-        let id = argument.get_id().as_str();
-        id != "client"
-            && argument.get_env().is_some()
-            && matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
-    };
-    if let Some(flag) = settings
-        .into_iter()
-        .find(given)
-        .and_then(clap::Arg::get_long)
-    {
+    let serve = serve_command();
+    let mut given = flags::given_settings(&serve, matches);
+    let of_server = given.find(|argument| argument.get_id() != "client");
+    if let Some(flag) = of_server.and_then(clap::Arg::get_long) {
         return Err(Failure::setting(format!(
             "--url names a server that has its own settings; --{flag} belongs to that server"
         )));
@@ -231,8 +224,7 @@ async fn command_entry(
     matches: &ArgMatches,
 ) -> Result<(ClientEntry, Vec<String>), Failure> {
     let client = rules.place.client;
-    let cli = whole_command();
-    let serve = cli.find_subcommand("serve").cloned().unwrap_or_default();
+    let serve = serve_command();
     let mut problems = Vec::new();
     let settings = flags::serve_arguments(&serve, matches, rules, &mut problems);
     Problems::from(problems).check()?;
