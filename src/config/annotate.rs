@@ -217,10 +217,8 @@ pub(crate) fn confirm(texts: &[String], problems: &mut Problems) -> Confirm {
             "destructive" => ConfirmLevel::Destructive,
             "write" => ConfirmLevel::Write,
             _ => {
-                match Pattern::parse(text) {
-                    Ok(pattern) => confirm.patterns.push(pattern),
-                    Err(error) => problems.push(format!("--confirm: {error}")),
-                }
+                let pattern = problems.ok("--confirm", Pattern::parse(text));
+                confirm.patterns.extend(pattern);
                 continue;
             }
         };
@@ -275,22 +273,18 @@ fn hint(text: &str, problems: &mut Problems) -> Option<Rule> {
         ));
         return None;
     }
-    match Pattern::parse(pattern) {
-        Ok(pattern) => Some(Rule {
-            name: format!("--hint `{text}`"),
-            remedy: format!("write `?{pattern}`"),
-            optional: false,
-            matches: vec![vec![pattern]],
-            says: Override {
-                hints,
-                ..Override::default()
-            },
-        }),
-        Err(error) => {
-            problems.push(format!("--hint `{text}`: {error}"));
-            None
-        }
-    }
+    let name = format!("--hint `{text}`");
+    let pattern = problems.ok(&name, Pattern::parse(pattern))?;
+    Some(Rule {
+        name,
+        remedy: format!("write `?{pattern}`"),
+        optional: false,
+        matches: vec![vec![pattern]],
+        says: Override {
+            hints,
+            ..Override::default()
+        },
+    })
 }
 
 #[cfg(test)]

@@ -345,13 +345,9 @@ fn call_options(
         call.max_response_bytes = bytes;
     }
     if let Some(path) = &api.allow_file_args {
-        match FileRoot::new(path) {
-            Ok(folder) => call.files = Some(folder),
-            Err(error) => problems.push(format!(
-                "--allow-file-args: the folder `{}` cannot be read: {error}",
-                path.display()
-            )),
-        }
+        let folder = FileRoot::new(path)
+            .map_err(|error| format!("the folder `{}` cannot be read: {error}", path.display()));
+        call.files = problems.ok("--allow-file-args", folder);
     }
     call
 }

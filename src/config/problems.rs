@@ -68,6 +68,18 @@ impl Problems {
             .ok()
     }
 
+    /// The value, if there is one; otherwise, that is a problem.
+    pub(crate) fn some<T, P: Into<String>>(
+        &mut self,
+        found: Option<T>,
+        problem: impl FnOnce() -> P,
+    ) -> Option<T> {
+        if found.is_none() {
+            self.push(problem());
+        }
+        found
+    }
+
     /// Does what pushes problems of the part at `place`, each of which is reported once, with its
     /// place.
     pub(crate) fn within<T>(

@@ -93,21 +93,16 @@ pub(crate) fn resolve_delivery(
             check_exposure(bind, access, problems);
         }
         let keys = keys.cloned().or_else(StateKeys::random);
-        if keys.is_none() {
-            problems.push("`file_store`: there is no randomness for the keys of links");
-        }
+        let keys = problems.some(
+            keys,
+            || "`file_store`: there is no randomness for the keys of links",
+        );
         let folder = open_folder("`file_store`", path, problems);
-        let mut unreadable = |error| {
-            problems.push(format!(
-                "`file_store`: the folder `{}` cannot be read: {error}",
-                path.display()
-            ));
-        };
         let store = folder.zip(keys).and_then(|(folder, keys)| {
-            let store = FileStore::new(folder, keys, bytes)
-                .map_err(&mut unreadable)
-                .ok()?;
-            Some(Arc::new(store))
+            let store = FileStore::new(folder, keys, bytes).map_err(|error| {
+                format!("the folder `{}` cannot be read: {error}", path.display())
+            });
+            problems.ok("`file_store`", store.map(Arc::new))
         });
         if let Some(store) = &store {
             let share = u64::try_from(store.share()).unwrap_or(u64::MAX);
@@ -124,9 +119,11 @@ pub(crate) fn resolve_delivery(
 }
 
 fn open_folder(flag: &str, path: &Path, problems: &mut Problems) -> Option<Folder> {
-    Folder::open(path)
-        .map_err(|why| problems.push(format!("{flag}: the folder `{}` {why}", path.display())))
-        .ok()
+    let folder = Folder::open(path);
+    problems.ok(
+        flag,
+        folder.map_err(|why| format!("the folder `{}` {why}", path.display())),
+    )
 }
 
 /// Checks the settings that a store needs if other machines can reach the server.

@@ -12,7 +12,7 @@ use super::headers::ForwardSettings;
 use super::problems::Problems;
 use super::settings::{ServerSettings, TransportKind};
 use super::tables::given_settings;
-use super::values::{UrlForm, plain_url};
+use super::values::{UrlForm, plain_url, read_address};
 use crate::caller::memory_budget::MemoryBudget;
 use crate::transport::http::page::{PageKind, PageOptions};
 use crate::transport::http::{Allowed, HttpOptions};
@@ -76,7 +76,9 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Problems) -> Transport {
     let mut allowed = resolve_allowed(settings, problems);
     let limits = clients::client_limits(&settings.access);
     let tls = clients::tls_files(&settings.access, problems);
-    let bind = resolve_address(settings.bind.as_deref(), problems);
+    let usual = "127.0.0.1:8080";
+    let bind = settings.bind.as_deref().unwrap_or(usual);
+    let bind = read_address("--bind", bind, usual, problems);
     let is_local = bind.is_none_or(|bind| bind.ip().is_loopback());
     let access = clients::access(&settings.access, is_local, problems);
     // Clients may ask for the name that they use.
@@ -129,16 +131,13 @@ fn resolve_http(settings: &HttpSettings, problems: &mut Problems) -> Transport {
 fn resolve_challenge(text: &str, problems: &mut Problems) -> Option<String> {
     const MAX_BYTES: usize = 1024;
     let text = text.trim();
-    if text.is_empty()
-        || text.len() > MAX_BYTES
-        || !text.bytes().all(|byte| byte.is_ascii_graphic())
-    {
-        problems.push(format!(
+    let is_right =
+        (1..=MAX_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    problems.some(is_right.then(|| text.to_owned()), || {
+        format!(
             "`openai_apps_challenge` must be the text that OpenAI shows, without spaces, of at most {MAX_BYTES} characters"
-        ));
-        return None;
-    }
-    Some(text.to_owned())
+        )
+    })
 }
 
 /// Refuses headers that an API among several cannot forward: any over stdio, and an Authorization
@@ -181,17 +180,6 @@ fn resolve_allowed(settings: &HttpSettings, problems: &mut Problems) -> Allowed 
         problems.push("`allow_origin` has a text that is not an origin; write scheme and host, as in https://app.example");
     }
     allowed
-}
-
-fn resolve_address(bind: Option<&str>, problems: &mut Problems) -> Option<SocketAddr> {
-    let text = bind.unwrap_or("127.0.0.1:8080");
-    let address = text.replace("localhost:", "127.0.0.1:").parse().ok();
-    if address.is_none() {
-        problems.push(format!(
-            "--bind: `{text}` is not an address with a port, as in 127.0.0.1:8080"
-        ));
-    }
-    address
 }
 
 /// Checks the settings that an address needs if other machines can reach it.

@@ -139,17 +139,13 @@ pub(crate) fn upstream_limits(settings: &UpstreamSettings) -> UpstreamOptions {
 }
 
 fn proxy(text: &str, settings: &UpstreamSettings, problems: &mut Problems) -> Option<Proxy> {
-    let Some(url) = plain_url(text, UrlForm::Address) else {
-        problems.push("--proxy must be the URL of an HTTP proxy without user and password, as in http://proxy.example:3128; `proxy_auth_env` is the name of a variable with them");
-        return None;
-    };
-    let mut credential = None;
-    if let Some(name) = &settings.proxy_auth_env {
-        match parse_variable(name, parse_secret) {
-            Ok(value) => credential = Some(value),
-            Err(why) => problems.push(format!("`proxy_auth_env`: {why}")),
-        }
-    }
+    let url = problems.some(plain_url(text, UrlForm::Address), || {
+        "--proxy must be the URL of an HTTP proxy without user and password, as in http://proxy.example:3128; `proxy_auth_env` is the name of a variable with them"
+    })?;
+    let credential = settings.proxy_auth_env.as_deref().and_then(|name| {
+        let credential = parse_variable(name, parse_secret);
+        problems.ok("`proxy_auth_env`", credential)
+    });
     Some(Proxy { url, credential })
 }
 
@@ -160,14 +156,9 @@ pub(crate) fn read_authorities(
     paths: &[impl AsRef<Path>],
     problems: &mut Problems,
 ) -> Vec<CertificateDer<'static>> {
-    let mut authorities = Vec::new();
-    for path in paths {
-        match certificates(path.as_ref()) {
-            Ok(read) => authorities.extend(read),
-            Err(why) => problems.push(format!("{name}: {why}")),
-        }
-    }
-    authorities
+    let files = paths.iter();
+    let read = files.filter_map(|path| problems.ok(name, certificates(path.as_ref())));
+    read.flatten().collect()
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {

@@ -1,5 +1,7 @@
 //! Forms of values that settings share: words, seconds, lists of texts, claims and URLs.
 
+use std::net::SocketAddr;
+
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -133,6 +135,19 @@ pub(crate) fn check_claim(place: &str) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// The address that a setting gives to listen on.
+pub(crate) fn read_address(
+    setting: &str,
+    text: &str,
+    example: &str,
+    problems: &mut Problems,
+) -> Option<SocketAddr> {
+    let address = text.replace("localhost:", "127.0.0.1:").parse().ok();
+    problems.some(address, || {
+        format!("{setting}: `{text}` is not an address with a port, as in {example}")
+    })
 }
 
 /// Parts that a URL of a setting may have besides scheme, host, port and path.

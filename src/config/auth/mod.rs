@@ -72,12 +72,10 @@ pub(crate) fn resolve_auth(
 /// The origins of `credential_origin`.
 fn origins(settings: &CredentialSettings, problems: &mut Problems) -> Vec<Origin> {
     let origin = |text: &String| {
-        let url = plain_url(text, UrlForm::Origin);
-        if url.is_none() {
-            problems.push(
-                "`credential_origin` must be a scheme and a host, as in https://uploads.example",
-            );
-        }
+        let url = problems.some(
+            plain_url(text, UrlForm::Origin),
+            || "`credential_origin` must be a scheme and a host, as in https://uploads.example",
+        );
         Some(url?.origin())
     };
     settings

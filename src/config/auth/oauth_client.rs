@@ -101,13 +101,11 @@ pub(crate) fn login_store(
 
 /// The address of an endpoint for logins. A query stays a part of it (RFC 6749 section 3.1).
 fn login_url(key: &str, member: &str, text: Option<&str>, problems: &mut Problems) -> Option<Url> {
-    let url = plain_url(text?, UrlForm::Confidential);
-    if url.is_none() {
-        problems.push(format!(
+    problems.some(plain_url(text?, UrlForm::Confidential), || {
+        format!(
             "`{key}.{member}` is not an https URL, or one of this machine, without user and fragment"
-        ));
-    }
-    url
+        )
+    })
 }
 
 fn signer(

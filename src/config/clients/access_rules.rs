@@ -128,9 +128,7 @@ pub(super) fn read_wanted_claims(
     let mut wanted = Vec::new();
     for (place, values) in claims {
         let path = join_path(path, &place);
-        if let Err(problem) = check_claim(&place) {
-            problems.push(format!("`{path}`: {problem}"));
-        }
+        problems.ok(format!("`{path}`"), check_claim(&place));
         let several = match values {
             Value::Array(values) if !values.is_empty() => values,
             Value::Array(_) => {

@@ -195,11 +195,9 @@ fn approver_scope(settings: &AccessSettings, problems: &mut Problems) -> Option<
 }
 
 fn public_url(text: &str, problems: &mut Problems) -> Option<Url> {
-    let url = plain_url(text, UrlForm::Base);
-    let Some(mut url) = url else {
-        problems.push("--public-url is not a plain URL; write it as clients use it, as in https://mcp.example/mcp");
-        return None;
-    };
+    let mut url = problems.some(plain_url(text, UrlForm::Base), || {
+        "--public-url is not a plain URL; write it as clients use it, as in https://mcp.example/mcp"
+    })?;
     // /mcp is the only path for clients.
     if url.path() == "/" {
         url.set_path("/mcp");
@@ -222,11 +220,10 @@ fn oauth(
     };
     let before = problems.len();
     let jwks_url = settings.oauth_jwks_url.as_ref().and_then(|text| {
-        let url = plain_url(text, UrlForm::Address);
-        if url.is_none() {
-            problems.push("`oauth_jwks_url` is not an http(s) URL without user and password");
-        }
-        url
+        problems.some(
+            plain_url(text, UrlForm::Address),
+            || "`oauth_jwks_url` is not an http(s) URL without user and password",
+        )
     });
     // An attacker who can change the keys in transit can forge tokens. If the URL of the keys is
     // given, the issuer is only a name.
@@ -342,10 +339,10 @@ pub(super) fn introspection(
     let id = settings.oauth_client_id.as_ref();
     let text = settings.oauth_introspection_url.as_ref()?;
     // The token and the secret are sent there.
-    let url = plain_url(text, UrlForm::Confidential);
-    if url.is_none() {
-        problems.push("`oauth_introspection_url` is not an https URL without user and password");
-    }
+    let url = problems.some(
+        plain_url(text, UrlForm::Confidential),
+        || "`oauth_introspection_url` is not an https URL without user and password",
+    );
     Some(IntrospectionOptions {
         url: url?,
         client_id: id?.clone(),

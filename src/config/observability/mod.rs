@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::auth::references::resolve_secret;
 use crate::config::observability::traces::{TracesConfig, resolve_traces};
 use crate::config::problems::Problems;
+use crate::config::values::read_address;
 use crate::observe::audit::writer::{AuditOptions, AuditTarget};
 
 pub(crate) mod shared_state;
@@ -70,15 +71,9 @@ pub(crate) fn resolve_observability(
     is_stdio: bool,
     problems: &mut Problems,
 ) -> ObservabilityConfig {
-    let metrics = settings.metrics_bind.as_deref().and_then(|text| {
-        let bind = text.replace("localhost:", "127.0.0.1:").parse().ok();
-        if bind.is_none() {
-            problems.push(format!(
-                "--metrics-bind: `{text}` is not an address with a port, as in 127.0.0.1:9464"
-            ));
-        }
-        bind
-    });
+    let metrics = settings.metrics_bind.as_deref();
+    let metrics =
+        metrics.and_then(|text| read_address("--metrics-bind", text, "127.0.0.1:9464", problems));
     ObservabilityConfig {
         metrics,
         audit: resolve_audit(settings, is_stdio, problems),

@@ -365,7 +365,6 @@ fn read_glob(
         problems.push_wrong_value(path, value, "a text or a list of texts", Disclosure::Shown);
         return None;
     };
-    Pattern::of(field, glob, &format!("{key}:{glob}"))
-        .map_err(|error| problems.push(format!("`{path}`: {error}")))
-        .ok()
+    let pattern = Pattern::of(field, glob, &format!("{key}:{glob}"));
+    problems.ok(format!("`{path}`"), pattern)
 }
