@@ -132,7 +132,7 @@ fn unmatched_patterns(
 
 /// Reads the document and hands its tools to the server, as the API at that place; gives what they
 /// depend on. Warnings that were logged `before` are not logged again.
-pub(crate) async fn load_into(
+async fn load_into(
     config: &ApiConfig,
     server: &McpServer,
     index: usize,
@@ -173,12 +173,12 @@ pub(crate) async fn load_into(
 }
 
 /// Resources that an API depends on while it is served.
-pub(crate) struct Served {
+struct Served {
     /// Mocks that calls go to under `--mock`, including those of calls in flight that began with an
     /// earlier API.
-    pub(crate) mocks: Vec<(Weak<Api>, Running)>,
+    mocks: Vec<(Weak<Api>, Running)>,
     /// Revisions of what was read for it.
-    pub(crate) seen: Vec<Revision>,
+    seen: Vec<Revision>,
     /// Warnings that were logged about it.
     warnings: Vec<String>,
 }
@@ -261,7 +261,7 @@ fn announce(api: &Api, config: &ApiConfig, lost: usize, searches: bool) {
 /// depend on.
 ///
 /// An API that could not be served at the start has no revision: it is loaded again at each check.
-pub(crate) async fn watch(
+async fn watch(
     config: Arc<ApiConfig>,
     server: McpServer,
     index: usize,

@@ -154,7 +154,7 @@ type Schemes = BTreeMap<String, SchemeSettings>;
 
 /// The settings of a mapping, and its rules. A key that `T` does not have is handed to
 /// `take_other`, and is unknown if that does not take it; `others` are the keys that it takes.
-pub(crate) fn read_keys<T: Args + DeserializeOwned + Default>(
+fn read_keys<T: Args + DeserializeOwned + Default>(
     members: Map<String, Value>,
     others: &[&str],
     problems: &mut Problems,
@@ -237,7 +237,7 @@ fn admits_key<T: DeserializeOwned>(key: &str, value: &Value, problems: &mut Prob
 }
 
 /// The APIs of a file; what is wrong with them is pushed to `problems`, each with its key.
-pub(crate) fn read_apis(value: &Value, problems: &mut Problems) -> Vec<NamedSettings> {
+fn read_apis(value: &Value, problems: &mut Problems) -> Vec<NamedSettings> {
     let mut found = Vec::new();
     let keys_of_process = [keys::<ProcessSettings>(), keys::<ServerSettings>()].concat();
     let expected = "a mapping of names to settings";

@@ -118,7 +118,7 @@ fn resolve_files(
 
 /// Resolves who is asked, if some calls need agreement; faults of the settings are pushed to
 /// `problems`.
-pub(crate) fn resolve_approval(
+fn resolve_approval(
     confirm_by: Option<ConfirmBy>,
     transport: &Transport,
     some_calls_ask: bool,

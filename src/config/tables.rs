@@ -225,7 +225,7 @@ pub(crate) fn keys<T: Args>() -> Vec<String> {
 }
 
 /// The name of a setting as the operator writes it: a flag, or a key that has none.
-pub(crate) fn setting_name(command: &Command, key: &str) -> String {
+fn setting_name(command: &Command, key: &str) -> String {
     let mut arguments = command.get_arguments();
     if arguments.any(|argument| argument.get_id() == key && !argument.is_hide_set()) {
         format!("--{}", key.replace('_', "-"))

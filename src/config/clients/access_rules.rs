@@ -120,7 +120,7 @@ pub(crate) fn check_access(rules: &[AccessRule], transport: &Transport) -> Optio
 }
 
 /// Reads the claims of a rule, each with the values of which a token must have one.
-pub(super) fn read_wanted_claims(
+fn read_wanted_claims(
     path: &str,
     claims: Map<String, Value>,
     problems: &mut Problems,
