@@ -15,18 +15,13 @@ use crate::spec::{Document, MediaKind, Operation};
 /// A picture of one pixel, for operations that answer with an image and give no example.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// The first success that the operation declares, with its first example, else with a generated
-/// value.
-pub(crate) fn mock_answer(document: &Document, operation: &Operation) -> Response {
+/// The first answer of an operation, and whether it is done later: 202 if it declares that, else its
+/// first success, with its first example or a generated value.
+pub(crate) fn first_answer(document: &Document, operation: &Operation) -> (Response, bool) {
     let declared = response::successes(document, operation);
-    answer_of(document, operation, declared.into_iter().next())
-}
-
-/// The declared answer to an operation that is done later; `None` if 202 is not declared.
-pub(crate) fn accepted_answer(document: &Document, operation: &Operation) -> Option<Response> {
-    let mut declared = response::successes(document, operation).into_iter();
-    let accepted = declared.find(is_accepted)?;
-    Some(answer_of(document, operation, Some(accepted)))
+    let accepted = declared.iter().position(is_accepted);
+    let first = declared.into_iter().nth(accepted.unwrap_or_default());
+    (answer_of(document, operation, first), accepted.is_some())
 }
 
 /// The answer once an operation is done: the first other success that it declares.

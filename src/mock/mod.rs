@@ -18,7 +18,7 @@ use percent_encoding::percent_decode_str;
 use tokio::task::AbortHandle;
 use url::Url;
 
-use self::answer::{accepted_answer, done_answer, mock_answer};
+use self::answer::{done_answer, first_answer};
 use crate::spec::operation::template::TemplatePart;
 use crate::spec::{Document, Operation, PathTemplate, operations};
 
@@ -106,9 +106,9 @@ async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {
     else {
         return not_found();
     };
-    match accepted_answer(&mock.document, &route.operation) {
-        Some(answer) => running(answer, place, 1),
-        None => mock_answer(&mock.document, &route.operation),
+    match first_answer(&mock.document, &route.operation) {
+        (answer, true) => running(answer, place, 1),
+        (answer, false) => answer,
     }
 }
 
