@@ -118,7 +118,6 @@ async fn serve_apis(
     let transport = serve_transport(&process.transport, &server, outbound, &stop);
     tokio::pin!(transport);
     let _watched = if let Some(watched) = watched {
-        report_missing_settings(&server, &process);
         watched
     } else {
         tokio::select! {
@@ -136,10 +135,7 @@ async fn serve_apis(
                 };
             }
             loaded = &mut loading => match loaded {
-                Ok(watched) => {
-                    report_missing_settings(&server, &process);
-                    watched
-                }
+                Ok(watched) => watched,
                 Err(failure) => {
                     // Clients wait for an answer already.
                     server.fail(failure.for_clients());
@@ -157,6 +153,7 @@ async fn serve_apis(
             }
         }
     };
+    report_missing_settings(&server, &process);
     transport.await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -301,32 +298,28 @@ fn watch_signals(
 ) -> std::io::Result<()> {
     let mut signals = EndSignals::listen()?;
     tokio::spawn(async move {
-        for round in 0..2 {
-            let is_sigterm = signals.next().await;
-            if round == 0 && is_sigterm && !drain_delay.is_zero() {
-                server.begin_draining();
-                tracing::info!(
-                    "draining: requests are still answered for {} s, and /readyz asks for no more; a second signal ends at once",
-                    drain_delay.as_secs_f64()
-                );
-                let stop = stop.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(drain_delay).await;
-                    tracing::info!("stopping: calls in flight are answered first");
-                    stop.cancel();
-                });
-            } else if round == 0 {
-                server.begin_draining();
-                tracing::info!(
-                    "stopping: calls in flight are answered first; a second signal ends at once"
-                );
+        let is_sigterm = signals.next().await;
+        server.begin_draining();
+        if is_sigterm && !drain_delay.is_zero() {
+            tracing::info!(
+                "draining: requests are still answered for {} s, and /readyz asks for no more; a second signal ends at once",
+                drain_delay.as_secs_f64()
+            );
+            tokio::spawn(async move {
+                tokio::time::sleep(drain_delay).await;
+                tracing::info!("stopping: calls in flight are answered first");
                 stop.cancel();
-            } else {
-                observe::call::finish_at_once();
-                #[expect(clippy::exit, reason = "the operator asked twice")]
-                std::process::exit(INTERRUPTED.into());
-            }
+            });
+        } else {
+            tracing::info!(
+                "stopping: calls in flight are answered first; a second signal ends at once"
+            );
+            stop.cancel();
         }
+        signals.next().await;
+        observe::call::finish_at_once();
+        #[expect(clippy::exit, reason = "the operator asked twice")]
+        std::process::exit(INTERRUPTED.into());
     });
     Ok(())
 }
