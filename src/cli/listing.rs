@@ -9,7 +9,7 @@ use crate::annotate::{Hint, Hints};
 use crate::api::BoundTool;
 use crate::json::JsonObject;
 use crate::mcp::page_tools::describe_tool;
-use crate::spec::operation::rules::OperationRules;
+use crate::spec::operation::rules::{ArgumentRule, OperationRules};
 use crate::text::{counted, one_line};
 use crate::transport::http::page::page_as_file;
 
@@ -214,38 +214,11 @@ pub(crate) fn explained(shown: &Shown<'_>) -> String {
 /// Writes the settings of rules for arguments and replies, a line each, without values.
 fn explain_rules(rules: &OperationRules, out: &mut String) {
     for rule in &rules.arguments {
-        let mut said = Vec::new();
-        match rule.closed_source() {
-            Some(source) => said.push(format!("always sent, {}", source.describe())),
-            None if rule.is_closed() => said.push("never sent".to_owned()),
-            None => {}
-        }
-        if !rule.is_closed() {
-            said.extend(rule.name.as_ref().map(|name| format!("called `{name}`")));
-            said.extend(rule.default.as_ref().map(|_| "has a default".to_owned()));
-            said.extend(
-                rule.values
-                    .as_ref()
-                    .map(|values| format!("one of {}", counted(values.len(), "value"))),
-            );
-            said.extend(
-                rule.required
-                    .map(|required| if required { "required" } else { "optional" }.to_owned()),
-            );
-            said.extend(rule.lenient.map(|lenient| {
-                if lenient {
-                    "checked leniently"
-                } else {
-                    "checked strictly"
-                }
-                .to_owned()
-            }));
-            said.extend(
-                rule.description
-                    .as_ref()
-                    .map(|_| "described anew".to_owned()),
-            );
-        }
+        let said = match rule.closed_source() {
+            Some(source) => format!("always sent, {}", source.describe()),
+            None if rule.is_closed() => "never sent".to_owned(),
+            None => describe_open(rule),
+        };
         let origins: Vec<&str> = rule
             .origins
             .iter()
@@ -255,7 +228,7 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
             out,
             "  {} · {} · {}",
             one_line(&rule.target.to_string()),
-            said.join(", "),
+            said,
             origins.join(", ")
         );
     }
@@ -271,6 +244,28 @@ fn explain_rules(rules: &OperationRules, out: &mut String) {
     if let Some(rule) = &rules.wait {
         let _ = writeln!(out, "  wait · {}", rule.keys_in_words());
     }
+}
+
+/// The settings of a rule for an argument that calls may give.
+fn describe_open(rule: &ArgumentRule) -> String {
+    let is_required = rule
+        .required
+        .map(|is_required| if is_required { "required" } else { "optional" }.to_owned());
+    let is_lenient = rule.lenient.map(|is_lenient| {
+        let how = if is_lenient { "leniently" } else { "strictly" };
+        format!("checked {how}")
+    });
+    let values = rule.values.as_ref();
+    let described = rule.description.as_ref();
+    let said = [
+        rule.name.as_ref().map(|name| format!("called `{name}`")),
+        rule.default.as_ref().map(|_| "has a default".to_owned()),
+        values.map(|values| format!("one of {}", counted(values.len(), "value"))),
+        is_required,
+        is_lenient,
+        described.map(|_| "described anew".to_owned()),
+    ];
+    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The tools as a JSON array: each as clients get it, with its operation and the source of each
