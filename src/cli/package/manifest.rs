@@ -61,7 +61,12 @@ pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
         .clone()
         .unwrap_or_else(|| format!("{title}: its operations as tools, served by openapi-mcp"));
     let UserFields { asked, environment } = fields(parts);
-    let mut manifest = json!({
+    // Hosts show a PNG image or an address (MCPB 0.3, `icon`).
+    let address = about.icon.as_ref().map(|icon| icon.src.as_str());
+    let address = address.filter(|src| src.starts_with("https:"));
+    let policies: Vec<&str> = parts.privacy_policies.iter().map(Url::as_str).collect();
+    let has_more_tools = parts.api.tools().len() > MAX_LISTED_TOOLS;
+    without_nulls(json!({
         "manifest_version": "0.3",
         "name": parts.name,
         "display_name": title,
@@ -74,33 +79,22 @@ pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
             "mcp_config": start(parts.platform, &environment),
         },
         "compatibility": { "platforms": [parts.platform.to_string()] },
-    });
-    if let Some(members) = manifest.as_object_mut() {
-        // Hosts show a PNG image or an address (MCPB 0.3, `icon`).
-        let address = about.icon.as_ref().map(|icon| icon.src.as_str());
-        let address = address.filter(|src| src.starts_with("https:"));
-        if let Some(icon) = parts.icon.or(address) {
-            members.insert("icon".into(), icon.into());
-        }
-        if let Some(website) = &about.website {
-            members.insert("homepage".into(), website.as_str().into());
-        }
-        if !parts.privacy_policies.is_empty() {
-            let policies = parts.privacy_policies.iter().map(Url::as_str);
-            members.insert("privacy_policies".into(), policies.collect());
-        }
-        if let Some(text) = long_description(parts) {
-            members.insert("long_description".into(), text.into());
-        }
-        members.insert("tools".into(), tools(parts.api));
-        if parts.api.tools().len() > MAX_LISTED_TOOLS {
-            members.insert("tools_generated".into(), true.into());
-        }
-        if !asked.is_empty() {
-            members.insert("user_config".into(), Value::Object(asked));
-        }
+        "icon": parts.icon.or(address),
+        "homepage": about.website,
+        "privacy_policies": (!policies.is_empty()).then_some(policies),
+        "long_description": long_description(parts),
+        "tools": tools(parts.api),
+        "tools_generated": has_more_tools.then_some(true),
+        "user_config": (!asked.is_empty()).then_some(asked),
+    }))
+}
+
+/// An object without the members that have no value.
+fn without_nulls(mut object: Value) -> Value {
+    if let Some(members) = object.as_object_mut() {
+        members.retain(|_, member| !member.is_null());
     }
-    manifest
+    object
 }
 
 /// Writes the document's description of itself, and the day on which it was fetched if it comes
@@ -192,17 +186,15 @@ impl UserFields {
 
 /// A field of text.
 fn text_field(title: &str, description: &str, is_secret: bool, is_required: bool) -> Value {
-    let mut field = json!({ "type": "string", "title": title, "description": description, "required": is_required });
-    if let Some(members) = field.as_object_mut() {
-        if is_secret {
-            members.insert("sensitive".into(), true.into());
-        }
+    without_nulls(json!({
+        "type": "string",
+        "title": title,
+        "description": description,
+        "required": is_required,
+        "sensitive": is_secret.then_some(true),
         // Without it, hosts pass the placeholder of a field that was left blank.
-        if !is_required {
-            members.insert("default".into(), "".into());
-        }
-    }
-    field
+        "default": (!is_required).then_some(""),
+    }))
 }
 
 /// Returns the values that the user is asked for. No value is ever an argument, which a list of
