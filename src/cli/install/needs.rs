@@ -1,7 +1,7 @@
 //! The needs of an entry besides its command: variables, the limits of the client, and a document
 //! that can be served.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::clients::InstallableClient;
@@ -58,12 +58,8 @@ struct NamedVariables {
     required: BTreeSet<String>,
     /// The flags that read from a file what these variables hold.
     file_flags: Vec<&'static str>,
-    /// True if some of them hold credentials of schemes.
-    has_scheme_variables: bool,
-    /// The schemes that the settings give a credential for, each with the name of its API.
-    configured: BTreeSet<(Option<ApiName>, String)>,
-    /// The schemes for which a person signs in.
-    logins: BTreeSet<String>,
+    /// The settings of the credentials of each API.
+    auth: BTreeMap<Option<ApiName>, BTreeMap<String, SchemeSettings>>,
 }
 
 impl NamedVariables {
@@ -113,29 +109,15 @@ impl NamedVariables {
         } in &mut layered.apis
         {
             let of_headers = [&api.header_env, &api.document.spec_header_env].into_iter();
-            let schemes = || api.credentials.auth.values();
-            named.has_scheme_variables |=
-                schemes().any(|settings| !settings.variables().is_empty());
-            let of_schemes = schemes().flat_map(SchemeSettings::variables);
-            let all = of_headers.flat_map(|pairs| config::named_variables(pairs));
-            let all = all
+            let of_headers = of_headers.flat_map(|pairs| config::named_variables(pairs));
+            let others = of_headers
                 .chain(variables_of_rules(&rules.overrides))
                 .chain(api.upstream.proxy_auth_env.as_deref());
-            named
-                .required
-                .extend(all.map(str::to_owned).chain(of_schemes));
-            let of_people = api
-                .credentials
-                .auth
-                .iter()
-                .filter(|(_, settings)| settings.needs_login());
-            named
-                .logins
-                .extend(of_people.map(|(scheme, _)| scheme.clone()));
-            let schemes = std::mem::take(&mut api.credentials.auth).into_keys();
-            named
-                .configured
-                .extend(schemes.map(|scheme| (name.clone(), scheme)));
+            named.required.extend(others.map(str::to_owned));
+            let auth = std::mem::take(&mut api.credentials.auth);
+            let of_schemes = auth.values().flat_map(SchemeSettings::variables);
+            named.required.extend(of_schemes);
+            named.auth.insert(name.clone(), auth);
             if !api.header_env.is_empty() {
                 named.file_flags.push("--header-file NAME=PATH");
             }
@@ -146,6 +128,19 @@ impl NamedVariables {
         let not_names = variables::not_variable_names(named.required.iter().map(String::as_str));
         Problems::from(not_names).check()?;
         Ok(named)
+    }
+
+    /// Returns true if some of them hold credentials of schemes.
+    fn has_scheme_variables(&self) -> bool {
+        let mut schemes = self.auth.values().flat_map(BTreeMap::values);
+        schemes.any(|settings| !settings.variables().is_empty())
+    }
+
+    /// The schemes for which a person signs in.
+    fn logins(&self) -> BTreeSet<&String> {
+        let schemes = self.auth.values().flatten();
+        let of_people = schemes.filter(|(_, settings)| settings.needs_login());
+        of_people.map(|(scheme, _)| scheme).collect()
     }
 }
 
@@ -186,8 +181,8 @@ impl EntryNeeds {
             title: title_of(&apis),
             confirms: process.asked_by.needs_client(),
             logins: named
-                .logins
-                .iter()
+                .logins()
+                .into_iter()
                 .map(|scheme| login_command(file, scheme))
                 .collect(),
             ..Self::default()
@@ -201,13 +196,17 @@ impl EntryNeeds {
         for (config, loaded) in &apis {
             needs.check_document(config, loaded)?;
             let (schemes, used) = used_schemes(&loaded.api);
-            query_keys.extend(schemes.values().filter_map(query_key));
+            query_keys.extend(schemes.values().filter_map(|scheme| match scheme {
+                SecurityScheme::ApiKey {
+                    location: Location::Query,
+                    name,
+                } => Some(name.clone()),
+                _ => None,
+            }));
             let place = &loaded.api.credential_place;
+            let given = named.auth.get(&config.options.name);
             let is_unset = |scheme: &&String| {
-                !config.mock
-                    && !named
-                        .configured
-                        .contains(&(config.options.name.clone(), (*scheme).clone()))
+                !config.mock && !given.is_some_and(|given| given.contains_key(*scheme))
             };
             let fields = used
                 .keys()
@@ -340,7 +339,7 @@ impl EntryNeeds {
                     "a bundle, which asks for the values: `openapi-mcp bundle`".to_owned(),
                 );
             }
-            if named.has_scheme_variables || ways.is_empty() {
+            if named.has_scheme_variables() || ways.is_empty() {
                 ways.push(
                     "`file` in place of `env` under `auth` in the configuration file".to_owned(),
                 );
@@ -429,16 +428,5 @@ fn title_of(apis: &[(Arc<ApiConfig>, Loaded)]) -> String {
     match apis {
         [(config, loaded)] if config.options.name.is_none() => loaded.api.title().to_owned(),
         _ => names.join("-"),
-    }
-}
-
-/// The query parameter that carries the credential of a scheme.
-fn query_key(scheme: &SecurityScheme) -> Option<String> {
-    match scheme {
-        SecurityScheme::ApiKey {
-            location: Location::Query,
-            name,
-        } => Some(name.clone()),
-        _ => None,
     }
 }
