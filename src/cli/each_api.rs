@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use tokio::task::JoinError;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 
 use super::load::{self, LoadPurpose, Loaded};
@@ -26,33 +27,9 @@ pub(crate) struct LoadedApis {
     pub(crate) is_complete: bool,
 }
 
-/// Loads of APIs, which end with the places of the APIs.
-type Loads<T> = JoinSet<(usize, Result<T, Failure>)>;
-
-/// Begins to load all APIs at once, each in a task of its own.
-pub(crate) fn start_loads<T, L>(
-    configs: &[Arc<ApiConfig>],
-    load: impl Fn(Arc<ApiConfig>, usize) -> L,
-) -> Loads<T>
-where
-    T: Send + 'static,
-    L: Future<Output = Result<T, Failure>> + Send + 'static,
-{
-    let mut loads = JoinSet::new();
-    for (index, config) in configs.iter().enumerate() {
-        let loading = load(Arc::clone(config), index);
-        let loading = async move { (index, loading.await) };
-        loads.spawn(loading.instrument(load::span_of(config)));
-    }
-    loads
-}
-
-/// The next of the loads that has ended; `None` if all have.
-pub(crate) async fn next_load<T: 'static>(
-    loads: &mut Loads<T>,
-) -> Result<Option<(usize, Result<T, Failure>)>, Failure> {
-    let ended = loads.join_next().await.transpose();
-    ended.map_err(|error| Failure::Io("a document cannot be loaded".into(), error.into()))
+/// The failure of a load that broke off.
+pub(crate) fn load_broke(error: JoinError) -> Failure {
+    Failure::Io("a document cannot be loaded".into(), error.into())
 }
 
 /// The failure of an API of several that costs that one alone; wrong settings are pushed to
@@ -88,17 +65,16 @@ pub(crate) async fn load_each(
     purpose: LoadPurpose,
 ) -> Result<LoadedApis, Failure> {
     let configs: Vec<Arc<ApiConfig>> = configs.into_iter().map(Arc::new).collect();
-    let mut loads = start_loads(&configs, |config, _| async move {
-        load::load_api(&config, purpose).await
-    });
-    let mut outcomes = Vec::with_capacity(configs.len());
-    while let Some(outcome) = next_load(&mut loads).await? {
-        outcomes.push(outcome);
-    }
-    outcomes.sort_by_key(|(index, _)| *index);
+    let load = |config: &Arc<ApiConfig>| {
+        let span = load::span_of(config);
+        let config = Arc::clone(config);
+        let load = async move { load::load_api(&config, purpose).await };
+        AbortOnDropHandle::new(tokio::spawn(load.instrument(span)))
+    };
+    let loads: Vec<_> = configs.iter().map(load).collect();
     let (mut apis, mut problems, mut lost) = (Vec::new(), Problems::default(), None);
-    for (config, (_, outcome)) in configs.into_iter().zip(outcomes) {
-        match outcome {
+    for (config, load) in configs.into_iter().zip(loads) {
+        match load.await.map_err(load_broke)? {
             Ok(loaded) => {
                 let others = apis
                     .iter()

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Weak};
 
+use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 
@@ -39,13 +40,16 @@ pub(crate) async fn start_apis(
     process: &ProcessConfig,
     server: &McpServer,
 ) -> Result<Vec<AbortOnDropHandle<()>>, Failure> {
-    let mut loads = each_api::start_loads(configs, |config, index| {
-        let server = server.clone();
-        async move { load_into(&config, &server, index, None).await }
-    });
+    let mut loads = JoinSet::new();
+    for (index, config) in configs.iter().enumerate() {
+        let (own, server) = (Arc::clone(config), server.clone());
+        let load = async move { (index, load_into(&own, &server, index, None).await) };
+        loads.spawn(load.instrument(load::span_of(config)));
+    }
     let mut watching = Vec::new();
     let (mut problems, mut is_complete) = (Problems::default(), true);
-    while let Some((index, outcome)) = each_api::next_load(&mut loads).await? {
+    while let Some(ended) = loads.join_next().await {
+        let (index, outcome) = ended.map_err(each_api::load_broke)?;
         let Some(config) = configs.get(index) else {
             continue;
         };
