@@ -12,7 +12,7 @@ use super::{ConfigFile, help, output};
 use crate::api::{Api, ApiName};
 use crate::check::{self, Report, format};
 use crate::config::ApiConfig;
-use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
+use crate::config::settings::{CommandSettings, LogLevel};
 use crate::config::tenants::describe_tenants;
 use crate::error::Failure;
 use crate::json::JsonObject;
@@ -51,7 +51,6 @@ enum CheckFormat {
 pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(
         &command.settings,
-        &ServerSettings::default(),
         &command.config,
         SettingsUse::Inspect,
         LogLevel::Error,

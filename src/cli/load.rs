@@ -37,21 +37,15 @@ pub(crate) enum SettingsUse {
     Prepare,
 }
 
-/// Reads and checks the settings of a command, and starts logging.
+/// Reads and checks the settings of a command that has none of the server, and starts logging.
 pub(crate) fn settings(
     flags: &CommandSettings,
-    server: &ServerSettings,
     file: &ConfigFile,
     usage: SettingsUse,
     level: LogLevel,
 ) -> Result<Config, Failure> {
-    let layered = LayeredSettings::read(flags, server, file);
-    let delivery = if usage == SettingsUse::Serve {
-        LogDelivery::Queued
-    } else {
-        LogDelivery::Direct
-    };
-    resolve(layered, usage, level, delivery)
+    let layered = LayeredSettings::read(flags, &ServerSettings::default(), file);
+    resolve(layered, usage, level, LogDelivery::Direct)
 }
 
 /// Reads and checks the settings of a command that makes calls itself, and starts logging. With

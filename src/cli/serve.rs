@@ -12,11 +12,12 @@ use super::each_api::slot_of;
 use super::end_signals::{EndSignals, INTERRUPTED};
 use super::install::entry::page_entries;
 use super::load::{self, SettingsUse};
+use super::log::LogDelivery;
 use super::start::start_apis;
 use super::{ServeCommand, observability};
 use crate::api::Api;
 use crate::config::settings::LogLevel;
-use crate::config::{ApiConfig, Config, ProcessConfig, Transport};
+use crate::config::{ApiConfig, Config, LayeredSettings, ProcessConfig, Transport};
 use crate::error::Failure;
 use crate::mcp::McpServer;
 use crate::outbound::{self, OutboundOptions};
@@ -39,12 +40,12 @@ const FIRST_LOOK: Duration = Duration::from_secs(1);
 const ABANDONED_LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
-    let Config { process, apis } = load::settings(
-        &command.settings,
-        &command.server,
-        &command.config,
+    let layered = LayeredSettings::read(&command.settings, &command.server, &command.config);
+    let Config { process, apis } = load::resolve(
+        layered,
         SettingsUse::Serve,
         LogLevel::Info,
+        LogDelivery::Queued,
     )?;
     let configs: Vec<Arc<ApiConfig>> = apis.into_iter().map(Arc::new).collect();
     let reads_stdin = configs

@@ -15,7 +15,7 @@ use super::{ConfigFile, Failure, help, output};
 use crate::api::{Api, BoundTool, ToolIndex};
 use crate::caller::Caller;
 use crate::config::ApiConfig;
-use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
+use crate::config::settings::{CommandSettings, LogLevel};
 use crate::config::tenants::describe_tenants;
 use crate::json;
 
@@ -69,7 +69,6 @@ enum ToolsFormat {
 pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
     let config = load::settings(
         &command.settings,
-        &ServerSettings::default(),
         &command.config,
         SettingsUse::Inspect,
         LogLevel::Warn,

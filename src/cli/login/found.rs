@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cli::ConfigFile;
 use crate::cli::each_api::load_each;
 use crate::cli::load::{self, LoadPurpose, SettingsUse};
-use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
+use crate::config::settings::{CommandSettings, LogLevel};
 use crate::config::{ApiConfig, Problems, Transport};
 use crate::credentials::login::Login;
 use crate::error::Failure;
@@ -30,13 +30,7 @@ pub(super) async fn find_logins(
     file: &ConfigFile,
     scheme: Option<&str>,
 ) -> Result<FoundLogins, Failure> {
-    let config = load::settings(
-        settings,
-        &ServerSettings::default(),
-        file,
-        SettingsUse::Prepare,
-        LogLevel::Warn,
-    )?;
+    let config = load::settings(settings, file, SettingsUse::Prepare, LogLevel::Warn)?;
     refuse_mocks_and_tenants(&config.apis)?;
     let is_over_http = matches!(config.process.transport, Transport::Http { .. });
     let loaded = load_each(config.apis, LoadPurpose::Serve).await?;
