@@ -34,6 +34,24 @@ fn split_outside_braces(text: &str) -> Vec<&str> {
     .collect()
 }
 
+/// The parts of all lists of a setting; one without any is a problem, because of what it `lacks`.
+fn parts_of<'t>(
+    flag: &str,
+    texts: &'t [String],
+    lacks: &str,
+    problems: &mut Problems,
+) -> Vec<&'t str> {
+    let mut all = Vec::new();
+    for text in texts {
+        let parts = split_outside_braces(text);
+        if parts.is_empty() {
+            problems.push(format!("{flag}: `{text}` {lacks}"));
+        }
+        all.extend(parts);
+    }
+    all
+}
+
 /// Reads the settings of tools. The API has a `name` if there are several. Faults are pushed to
 /// `problems`.
 pub(crate) fn options(
@@ -43,17 +61,10 @@ pub(crate) fn options(
     problems: &mut Problems,
 ) -> AnnotateOptions {
     let mut patterns = |flag: &str, texts: &[String]| -> Vec<Pattern> {
-        for text in texts
-            .iter()
-            .filter(|text| split_outside_braces(text).is_empty())
-        {
-            problems.push(format!(
-                "{flag}: `{text}` holds no pattern; leave the setting out, or write patterns such as `tag:admin`"
-            ));
-        }
-        texts
-            .iter()
-            .flat_map(|text| split_outside_braces(text))
+        let lacks =
+            "holds no pattern; leave the setting out, or write patterns such as `tag:admin`";
+        parts_of(flag, texts, lacks, problems)
+            .into_iter()
             .filter_map(|text| problems.ok(flag, Pattern::parse(text)))
             .collect()
     };
@@ -195,18 +206,8 @@ pub(crate) fn list_options(api: &ApiSettings, problems: &mut Problems) -> ListOp
 /// `--confirm`: a level, patterns, or both.
 pub(crate) fn confirm(texts: &[String], problems: &mut Problems) -> Confirm {
     let mut confirm = Confirm::default();
-    for text in texts
-        .iter()
-        .filter(|text| split_outside_braces(text).is_empty())
-    {
-        problems.push(format!(
-            "--confirm: `{text}` holds neither a level nor a pattern; write none, destructive, write or patterns"
-        ));
-    }
-    let all: Vec<&str> = texts
-        .iter()
-        .flat_map(|text| split_outside_braces(text))
-        .collect();
+    let lacks = "holds neither a level nor a pattern; write none, destructive, write or patterns";
+    let all = parts_of("--confirm", texts, lacks, problems);
     for text in &all {
         let level = match *text {
             "none" if all.len() > 1 => {

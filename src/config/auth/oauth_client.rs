@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use etcetera::base_strategy::{BaseStrategy as _, choose_native_strategy};
 use http::header::AUTHORIZATION;
-use url::Url;
 
 use super::references::{Reference, parse_file, parse_variable};
 use super::settings::SchemeSettings;
@@ -44,20 +43,23 @@ pub(super) fn oauth_client(
             problems.push(format!("`{key}.{name}` needs `{key}.{needed}`"));
         }
     }
+    let signer = signer(key, settings, problems);
+    let exchange = exchange(key, settings, problems);
+    // A query stays a part of these addresses (RFC 6749 section 3.1).
+    let mut login_url = |member: &str, text: &Option<String>| {
+        problems.some(plain_url(text.as_deref()?, UrlForm::Confidential), || {
+            format!(
+                "`{key}.{member}` is not an https URL, or one of this machine, without user and fragment"
+            )
+        })
+    };
     let client = OauthClientOptions {
-        signer: signer(key, settings, problems),
-        exchange: exchange(key, settings, problems),
-        authorization_url: login_url(
-            key,
-            "authorization_url",
-            settings.authorization_url.as_deref(),
-            problems,
-        ),
+        signer,
+        exchange,
+        authorization_url: login_url("authorization_url", &settings.authorization_url),
         device_authorization_url: login_url(
-            key,
             "device_authorization_url",
-            settings.device_authorization_url.as_deref(),
-            problems,
+            &settings.device_authorization_url,
         ),
     };
     if client.exchange.is_some() && client.logs_in() {
@@ -97,15 +99,6 @@ pub(crate) fn login_store(
         }
         (None, Transport::Http { .. }) => None,
     }
-}
-
-/// The address of an endpoint for logins. A query stays a part of it (RFC 6749 section 3.1).
-fn login_url(key: &str, member: &str, text: Option<&str>, problems: &mut Problems) -> Option<Url> {
-    problems.some(plain_url(text?, UrlForm::Confidential), || {
-        format!(
-            "`{key}.{member}` is not an https URL, or one of this machine, without user and fragment"
-        )
-    })
 }
 
 fn signer(
