@@ -298,13 +298,9 @@ async fn read_document(config: &ApiConfig, client: &HttpClient) -> Result<Docume
     })?;
     let policy = config.document.external_references;
     unread.extend(external::complete_document(&mut document, &source, policy, &reader).await);
-    seen.extend(
-        document
-            .seen
-            .iter()
-            .filter(|_| config.reload.is_some())
-            .cloned(),
-    );
+    if config.reload.is_some() {
+        seen.append(&mut document.seen);
+    }
     Ok(DocumentRead {
         document: Arc::new(document),
         unread,

@@ -156,11 +156,6 @@ fn without_keys(command: &clap::Command) -> clap::Command {
         .args(arguments)
 }
 
-/// The help is arranged only if it is asked for.
-fn print_help(error: clap::Error) -> Result<ExitCode, Failure> {
-    output::print_usage(&help::arranged_help(&whole_command()).unwrap_or(error))
-}
-
 fn run_command() -> Result<ExitCode, Failure> {
     let mut command = variables::without_unset(given_command());
     let parsed = command.try_get_matches_from_mut(variables::command_line());
@@ -168,13 +163,18 @@ fn run_command() -> Result<ExitCode, Failure> {
         let problems = keys_given_elsewhere(&command, matches);
         Problems::from(problems).check()?;
     }
-    let (cli, matches) = match parsed
-        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)))
-    {
-        Ok(parsed) => parsed,
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => return print_help(error),
-        Err(error) => return output::print_usage(&help::explain_usage(error, &whole_command())),
-    };
+    let (cli, matches) =
+        match parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                let whole = whole_command();
+                return output::print_usage(&match error.kind() {
+                    // The help is arranged only if it is asked for.
+                    ErrorKind::DisplayHelp => help::arranged_help(&whole).unwrap_or(error),
+                    _ => help::explain_usage(error, &whole),
+                });
+            }
+        };
     match cli.command {
         // The limits of a filter leave no room for a runtime.
         Command::Filter => filter::run(),

@@ -126,7 +126,12 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let (tool, arguments) = match &command.handle {
         None => (command.tool.clone(), arguments),
         Some(handle) => {
-            let tool = wait_tool.clone().ok_or_else(|| no_handle(&command.tool))?;
+            let tool = wait_tool.clone().ok_or_else(|| {
+                Failure::setting(format!(
+                    "--handle: no operation of the API of `{}` is known to take long, so that there are no handles",
+                    command.tool
+                ))
+            })?;
             (tool, object_with("handle", handle.as_str().into()))
         }
     };
@@ -149,12 +154,6 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
         Some(Plan::Answer(answer)) => print_result(command, &*answer.await),
         None => Err(unknown_tool(&command.tool, &apis)),
     }
-}
-
-fn no_handle(tool: &str) -> Failure {
-    Failure::setting(format!(
-        "--handle: no operation of the API of `{tool}` is known to take long, so that there are no handles"
-    ))
 }
 
 /// The settings of the API that has a tool.
