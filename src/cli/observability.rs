@@ -11,6 +11,7 @@ use crate::observe::audit::AuditLog;
 use crate::observe::audit::writer::AuditTarget;
 use crate::observe::metrics::Metrics;
 use crate::observe::traces::Tracer;
+use crate::observe::traces::options::TraceOptions;
 use crate::observe::{self, Observers};
 use crate::outbound::OutboundOptions;
 use crate::transport::http::{self, Allowed};
@@ -86,26 +87,21 @@ pub(crate) async fn start(
 /// Starts the tracer of calls, or only the propagation of their traces. No fault ends the start,
 /// because clients pass their own variables to servers.
 fn start_tracer(traces: &TracesConfig, outbound: &OutboundOptions) -> Option<Tracer> {
-    if let Some(warning) = &traces.warning {
-        tracing::warn!("{warning}");
-    }
-    let passing_on = || traces.propagates.then(Tracer::passing_on);
-    let Some(options) = &traces.export else {
-        return passing_on();
+    let start = |options: &TraceOptions| {
+        let tracer = Tracer::start(options.clone(), outbound, observe::count_dropped_spans)?;
+        tracing::info!(
+            "traces go to {}",
+            options.endpoint.origin().ascii_serialization()
+        );
+        Ok(tracer)
     };
-    match Tracer::start(options.clone(), outbound, observe::count_dropped_spans) {
-        Ok(tracer) => {
-            tracing::info!(
-                "traces go to {}",
-                options.endpoint.origin().ascii_serialization()
-            );
-            Some(tracer)
-        }
-        Err(why) => {
-            tracing::warn!("there are no traces: {why}");
-            passing_on()
-        }
-    }
+    let export = traces.export.as_ref().map_err(Clone::clone);
+    let started = export.and_then(|options| options.as_ref().map(start).transpose());
+    let tracer = started.unwrap_or_else(|why: String| {
+        tracing::warn!("there are no traces: {why}");
+        None
+    });
+    tracer.or_else(|| traces.propagates.then(Tracer::passing_on))
 }
 
 fn serve_metrics(listener: TcpListener, process: &ProcessConfig, server: &McpServer) {

@@ -56,7 +56,7 @@ pub(crate) struct ObservabilitySettings {
 }
 
 /// Observability of a server.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct ObservabilityConfig {
     /// Address of metrics.
     pub(crate) metrics: Option<SocketAddr>,

@@ -21,25 +21,19 @@ const DEFAULT_SAMPLER: &str = "parentbased_always_on";
 const TRACES_PATH: &str = "v1/traces";
 
 /// Configuration of traces.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct TracesConfig {
-    /// Export of spans; without it, none are made.
-    pub(crate) export: Option<TraceOptions>,
-    /// Reason for which there are no traces although variables request them.
-    pub(crate) warning: Option<String>,
+    /// Export of spans, without which none are made; or the reason for which there are no traces
+    /// although variables request them.
+    pub(crate) export: Result<Option<TraceOptions>, String>,
     /// True if the trace of a call is sent to the API.
     pub(crate) propagates: bool,
 }
 
 /// Reads the configuration of traces from the variables.
 pub(super) fn resolve_traces(propagates: bool) -> TracesConfig {
-    let (export, warning) = match read_options(&TraceVariables(&read_variable)) {
-        Ok(export) => (export, None),
-        Err(why) => (None, Some(format!("there are no traces: {why}"))),
-    };
     TracesConfig {
-        export,
-        warning,
+        export: read_options(&TraceVariables(&read_variable)),
         propagates,
     }
 }
