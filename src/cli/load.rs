@@ -354,7 +354,7 @@ fn api_options(
     purpose: LoadPurpose,
     mock: Option<&mock::Running>,
 ) -> ApiOptions {
-    let fixed = mock.map(mock::Running::url).or(config.base_url.as_ref());
+    let fixed = mock.map(|mock| &mock.url).or(config.base_url.as_ref());
     let mut options = config.options.clone();
     options.annotate.extent = list_extent(config, purpose);
     if mock.is_some() || config.mock {

@@ -36,15 +36,9 @@ struct Mock {
 
 /// A mock that answers for as long as this value lives.
 pub(crate) struct Running {
-    url: Url,
-    task: AbortHandle,
-}
-
-impl Running {
     /// Its base URL.
-    pub(crate) fn url(&self) -> &Url {
-        &self.url
-    }
+    pub(crate) url: Url,
+    task: AbortHandle,
 }
 
 impl Drop for Running {

@@ -39,7 +39,7 @@ pub(crate) async fn run() -> Result<ExitCode, Failure> {
     let running =
         running.map_err(|error| Failure::Io("the mock cannot be started".into(), error))?;
     let options = ApiOptions {
-        destination: Destination::Fixed(running.url().clone()),
+        destination: Destination::Fixed(running.url.clone()),
         ..ApiOptions::default()
     };
     let outbound = OutboundOptions {
