@@ -109,10 +109,6 @@ fn long_rows(shown: &Shown<'_>) -> Vec<Vec<String>> {
 
 /// Lines of at most so many columns, as long as names and methods fit into them: paths are cut.
 fn short_lines(shown: &Shown<'_>, columns: usize) -> Vec<String> {
-    let short_mark = |offered: &BoundTool, hint| {
-        let mark = mark(&offered.hints, hint);
-        mark.replace("yes", "y").replace("no", "n")
-    };
     let mut rows: Vec<Vec<String>> = vec![
         ["NAME", "METHOD", "RO", "DE", "ID", "OW", "PATH"]
             .map(str::to_owned)
@@ -120,17 +116,12 @@ fn short_lines(shown: &Shown<'_>, columns: usize) -> Vec<String> {
     ];
     for offered in shown.tools {
         let [name, method, path] = first_cells(offered);
-        let [read_only, destructive, idempotent, open_world] =
-            Hint::ALL.map(|hint| short_mark(offered, hint));
-        rows.push(vec![
-            name,
-            method,
-            read_only,
-            destructive,
-            idempotent,
-            open_world,
-            path,
-        ]);
+        let marks = Hint::ALL.map(|hint| {
+            let mark = mark(&offered.hints, hint);
+            mark.replace("yes", "y").replace("no", "n")
+        });
+        let row = [name, method].into_iter().chain(marks).chain([path]);
+        rows.push(row.collect());
     }
     aligned(&rows)
         .into_iter()
@@ -308,17 +299,17 @@ pub(crate) fn markdown(shown: &Shown<'_>) -> String {
     let _ = writeln!(out, "{}.\n", shown.counted());
     out.push_str("| Tool | Title | Read-only | Destructive | Idempotent | Open world | Why |\n|---|---|---|---|---|---|---|\n");
     for offered in shown.tools {
-        let [read_only, destructive, idempotent, open_world] =
-            Hint::ALL.map(|hint| mark(&offered.hints, hint));
+        let marks = Hint::ALL.map(|hint| mark(&offered.hints, hint));
         let why = Hint::ALL.map(|hint| {
             let because = offered.hints.because(hint, &offered.operation.method);
             format!("{}: {}", hint.word(), cell(&because))
         });
         let _ = writeln!(
             out,
-            "| `{}` | {} | {read_only} | {destructive} | {idempotent} | {open_world} | {} |",
+            "| `{}` | {} | {} | {} |",
             offered.name,
             cell(&offered.title),
+            marks.join(" | "),
             why.join("<br>")
         );
     }

@@ -376,10 +376,7 @@ fn list_clients(target: &TargetFile) -> Result<ExitCode, Failure> {
         let program = row.program.and_then(variables::on_path);
         let line = match target.place(row, &folder) {
             Ok(place) if place.file.exists() => format!("found       {}", place.file.display()),
-            Ok(place) if place.folder.is_dir() => {
-                format!("found       {} (not there yet)", place.file.display())
-            }
-            Ok(place) if program.is_some() => {
+            Ok(place) if place.folder.is_dir() || program.is_some() => {
                 format!("found       {} (not there yet)", place.file.display())
             }
             Ok(place) => format!("not found   {}", place.file.display()),
