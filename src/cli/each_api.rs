@@ -21,9 +21,12 @@ use crate::text;
 /// Exit code if a document of several could not be read.
 pub(crate) const UNREADABLE: u8 = 3;
 
-/// The APIs that could be loaded, each with its settings, and whether all could.
+/// An API with its settings.
+pub(crate) type ConfiguredApi = (Arc<ApiConfig>, Loaded);
+
+/// The APIs that could be loaded, and whether all could.
 pub(crate) struct LoadedApis {
-    pub(crate) apis: Vec<(Arc<ApiConfig>, Loaded)>,
+    pub(crate) apis: Vec<ConfiguredApi>,
     pub(crate) is_complete: bool,
 }
 
@@ -126,9 +129,7 @@ pub(crate) fn slot_of(config: &ApiConfig) -> ApiSlot {
 ///
 /// # Errors
 /// Names of tools clash.
-pub(crate) fn catalog_of(
-    apis: &[(Arc<ApiConfig>, Loaded)],
-) -> Result<Option<Arc<Catalog>>, Failure> {
+pub(crate) fn catalog_of(apis: &[ConfiguredApi]) -> Result<Option<Arc<Catalog>>, Failure> {
     let served = ServedApis::new(
         apis.iter().map(|(config, _)| slot_of(config)).collect(),
         About::default(),

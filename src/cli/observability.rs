@@ -95,9 +95,11 @@ fn start_tracer(traces: &TracesConfig, outbound: &OutboundOptions) -> Option<Tra
         );
         Ok(tracer)
     };
-    let export = traces.export.as_ref().map_err(Clone::clone);
-    let started = export.and_then(|options| options.as_ref().map(start).transpose());
-    let tracer = started.unwrap_or_else(|why: String| {
+    let started = match &traces.export {
+        Ok(options) => options.as_ref().map(start).transpose(),
+        Err(why) => Err(why.clone()),
+    };
+    let tracer = started.unwrap_or_else(|why| {
         tracing::warn!("there are no traces: {why}");
         None
     });

@@ -34,7 +34,7 @@ fn split_outside_braces(text: &str) -> Vec<&str> {
     .collect()
 }
 
-/// The parts of all lists of a setting; one without any is a problem, because of what it `lacks`.
+/// The parts of all lists of a setting. One without any is a problem, whose sentence ends with `lacks`.
 fn parts_of<'t>(
     flag: &str,
     texts: &'t [String],

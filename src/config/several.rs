@@ -1,5 +1,5 @@
-//! Several APIs: the settings of each under its name, `--api` with `--config`, and settings that would apply to all.
-//! There is no inheritance: a setting of one API in any other place is an error.
+//! Several APIs: the settings of each under its name, `--api` with `--config`, and settings that would
+//! apply to all. There is no inheritance: a setting of one API in any other place is an error.
 
 use std::path::PathBuf;
 

@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::arguments::GivenArguments;
 use self::caller::caller_of_tenant;
-use super::each_api::{LoadedApis, catalog_of, load_each};
+use super::each_api::{ConfiguredApi, LoadedApis, catalog_of, load_each};
 use super::end_signals::{EndSignals, INTERRUPTED};
-use super::load::{self, LoadPurpose, Loaded};
+use super::load::{self, LoadPurpose};
 use super::{ConfigFile, help, output};
 use crate::annotate::names;
 use crate::caller::{Caller, WaitPlace};
@@ -157,7 +157,7 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
 }
 
 /// The settings of the API that has a tool.
-fn config_of<'a>(apis: &'a [(Arc<ApiConfig>, Loaded)], tool: &str) -> Option<&'a Arc<ApiConfig>> {
+fn config_of<'a>(apis: &'a [ConfiguredApi], tool: &str) -> Option<&'a Arc<ApiConfig>> {
     let mut apis = apis.iter();
     apis.find_map(|(config, loaded)| loaded.api.find(tool).map(|_| config))
 }
@@ -211,7 +211,7 @@ fn wait_place(
 async fn run_call(
     command: &CallCommand,
     call: OperationCall,
-    apis: &[(Arc<ApiConfig>, Loaded)],
+    apis: &[ConfiguredApi],
     user: Option<Caller>,
     has_keys: bool,
     gate: &Gate,
@@ -319,7 +319,7 @@ fn print_result(command: &CallCommand, result: &ToolResult) -> Result<ExitCode, 
 async fn load_called(
     mut configs: Vec<ApiConfig>,
     tool: &str,
-) -> Result<Vec<(Arc<ApiConfig>, Loaded)>, Failure> {
+) -> Result<Vec<ConfiguredApi>, Failure> {
     let all: Vec<String> = configs
         .iter()
         .filter_map(|config| config.options.name.as_ref())
@@ -344,7 +344,7 @@ async fn load_called(
 }
 
 /// Describes why there is no tool of that name, with advice.
-fn unknown_tool(tool: &str, apis: &[(Arc<ApiConfig>, Loaded)]) -> Failure {
+fn unknown_tool(tool: &str, apis: &[ConfiguredApi]) -> Failure {
     if let Some(why) = apis
         .iter()
         .find_map(|(_, loaded)| loaded.api.why_left_out(tool))

@@ -187,22 +187,22 @@ fn url_entry(
     Problems::from(secrets).check()?;
     let not_names = variables::not_variable_names(command.url_token_env.iter().map(String::as_str));
     Problems::from(not_names).check()?;
-    let mut remarks = Vec::new();
+    let (token, mut remarks) = (command.url_token_env.clone(), Vec::new());
     let is_local = parsed
         .host_str()
         .is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host));
-    if parsed.scheme() == "http" && !is_local && command.url_token_env.is_some() {
+    if parsed.scheme() == "http" && !is_local && token.is_some() {
         remarks.push(
             "warning: the token goes over http without encryption; use https beyond this machine"
                 .into(),
         );
     }
-    if command.url_token_env.is_some() && client.client == KnownClient::Zed {
+    if token.is_some() && client.client == KnownClient::Zed {
         return Err(Failure::setting(
             "Zed's file takes no variable, and a token is never written into it; use a server that Zed starts, or OAuth".into(),
         ));
     }
-    if command.url_token_env.is_some() && client.client != KnownClient::Vscode {
+    if token.is_some() && client.client != KnownClient::Vscode {
         remarks.extend(needs::dock_remark(client.client));
     }
     let name = entry_name(
@@ -213,7 +213,7 @@ fn url_entry(
     )?;
     let target = EntryTarget::Url {
         url: url.to_owned(),
-        token: command.url_token_env.clone(),
+        token,
     };
     Ok((ClientEntry { name, target }, remarks))
 }

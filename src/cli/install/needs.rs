@@ -2,7 +2,6 @@
 //! that can be served.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::clients::InstallableClient;
 use super::entry::name_limit;
@@ -12,7 +11,7 @@ use crate::api::{ApiName, scheme_fields};
 use crate::check::{self, used_schemes};
 use crate::cli::ConfigFile;
 use crate::cli::check::require_server;
-use crate::cli::each_api::{self, LoadedApis};
+use crate::cli::each_api::{self, ConfiguredApi, LoadedApis};
 use crate::cli::load::{self, LoadPurpose, Loaded, SettingsUse};
 use crate::cli::log::LogDelivery;
 use crate::config::auth::settings::SchemeSettings;
@@ -264,7 +263,7 @@ impl EntryNeeds {
     ///
     /// # Errors
     /// Names of tools clash.
-    fn look_at_list(&mut self, apis: &[(Arc<ApiConfig>, Loaded)]) -> Result<(), Failure> {
+    fn look_at_list(&mut self, apis: &[ConfiguredApi]) -> Result<(), Failure> {
         let catalog = each_api::catalog_of(apis)?;
         let listed = catalog.map(|catalog| catalog.names()).unwrap_or_default();
         let most = apis
@@ -419,7 +418,7 @@ fn login_command(file: &ConfigFile, scheme: &str) -> String {
 }
 
 /// The title of the only document, or the names of several APIs.
-fn title_of(apis: &[(Arc<ApiConfig>, Loaded)]) -> String {
+fn title_of(apis: &[ConfiguredApi]) -> String {
     let names: Vec<&str> = apis
         .iter()
         .filter_map(|(config, _)| config.options.name.as_ref())
