@@ -5,6 +5,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use clap::ValueEnum as _;
+use clap::builder::PossibleValue;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
@@ -331,10 +332,8 @@ pub(crate) fn page_entries(needs_token: bool) -> Vec<PageSnippet> {
 /// The name by which people know a client.
 fn shown_name(client: KnownClient) -> String {
     let value = client.to_possible_value();
-    let name = value
-        .as_ref()
-        .and_then(|value| value.get_help().map(ToString::to_string));
-    name.unwrap_or_else(|| client.to_string())
+    let name = value.as_ref().and_then(PossibleValue::get_help);
+    name.map_or_else(|| client.to_string(), ToString::to_string)
 }
 
 /// The command of a client that adds the address, for clients that have one.

@@ -11,7 +11,7 @@ use super::place::{ClientPlace, InstallScope};
 use crate::annotate::KnownClient;
 use crate::cli::operating_system::OperatingSystem;
 use crate::config::settings::ApiSettings;
-use crate::config::{self, change_path, variables};
+use crate::config::{self, Problems, change_path, variables};
 
 /// The program of Windows that starts programs of a Linux distribution.
 pub(super) const WSL: &str = "wsl.exe";
@@ -41,7 +41,7 @@ pub(crate) fn serve_arguments(
     command: &Command,
     matches: &ArgMatches,
     rules: &PathRules<'_>,
-    problems: &mut Vec<String>,
+    problems: &mut Problems,
 ) -> Vec<String> {
     let mut arguments = vec!["serve".to_owned()];
     for argument in given_settings(command, matches) {
@@ -94,7 +94,7 @@ fn names(argument: &Arg, name: &str) -> bool {
 }
 
 /// A path as the client will find it: absolute, or in the client's own word for the project.
-fn placed(flag: &str, value: &str, rules: &PathRules<'_>, problems: &mut Vec<String>) -> String {
+fn placed(flag: &str, value: &str, rules: &PathRules<'_>, problems: &mut Problems) -> String {
     if value == "-" {
         problems.push(format!(
             "--{flag} -: a server that a client starts reads the client's messages from standard input; give a file or a URL"

@@ -225,9 +225,9 @@ async fn command_entry(
 ) -> Result<(ClientEntry, Vec<String>), Failure> {
     let client = rules.place.client;
     let serve = serve_command();
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     let settings = flags::serve_arguments(&serve, matches, rules, &mut problems);
-    Problems::from(problems).check()?;
+    problems.check()?;
     let needs = EntryNeeds::find(
         &command.settings,
         &command.server,

@@ -298,7 +298,7 @@ impl EntryNeeds {
         name: &str,
         force: bool,
     ) -> Result<Vec<String>, Failure> {
-        let (client, mut problems) = (row.client, Vec::new());
+        let (client, mut problems) = (row.client, Problems::default());
         if !self.errors.is_empty() && !force {
             problems.extend(self.errors.iter().take(10).cloned());
             let lost = match self.errors.len() {
@@ -349,9 +349,7 @@ impl EntryNeeds {
                 ways.join(", or ")
             ));
         }
-        if !problems.is_empty() {
-            return Err(Failure::Settings(problems.into()));
-        }
+        problems.check()?;
         Ok(self.remarks(client, hands_over))
     }
 

@@ -366,17 +366,13 @@ fn write_file(path: &Path, bytes: &[u8], replaces: bool) -> Result<(), Failure> 
     let is_same = || std::fs::read(path).is_ok_and(|there| there == bytes);
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(mut file) => file.write_all(bytes).map_err(failed),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && is_same() => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && !replaces => {
-            Err(Failure::setting(format!(
-                "`{}` is already there and holds something else; --force replaces it, --output names another file",
-                path.display()
-            )))
-        }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            std::fs::write(path, bytes).map_err(failed)
-        }
-        Err(error) => Err(failed(error)),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(failed(error)),
+        Err(_) if is_same() => Ok(()),
+        Err(_) if replaces => std::fs::write(path, bytes).map_err(failed),
+        Err(_) => Err(Failure::setting(format!(
+            "`{}` is already there and holds something else; --force replaces it, --output names another file",
+            path.display()
+        ))),
     }
 }
 

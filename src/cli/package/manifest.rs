@@ -39,17 +39,8 @@ pub(super) struct ManifestParts<'p> {
 
 /// A key of `user_config`.
 fn config_key(text: &str) -> String {
-    let lower = text.to_ascii_lowercase();
-    lower
-        .chars()
-        .map(|character| {
-            if character.is_ascii_alphanumeric() {
-                character
-            } else {
-                '_'
-            }
-        })
-        .collect()
+    text.to_ascii_lowercase()
+        .replace(|character: char| !character.is_ascii_alphanumeric(), "_")
 }
 
 /// The manifest.

@@ -72,11 +72,10 @@ pub(crate) fn resolve_auth(
 /// The origins of `credential_origin`.
 fn origins(settings: &CredentialSettings, problems: &mut Problems) -> Vec<Origin> {
     let origin = |text: &String| {
-        let url = problems.some(
-            plain_url(text, UrlForm::Origin),
-            || "`credential_origin` must be a scheme and a host, as in https://uploads.example",
-        );
-        Some(url?.origin())
+        let wrong =
+            || "`credential_origin` must be a scheme and a host, as in https://uploads.example";
+        let url = problems.some(plain_url(text, UrlForm::Origin), wrong);
+        url.map(|url| url.origin())
     };
     settings
         .credential_origin
