@@ -106,8 +106,9 @@ pub(crate) async fn run(
         ));
     };
     let folder = variables::current_folder().map_err(Failure::setting)?;
-    let client = installable(client).map_err(Failure::setting)?;
-    let place = command.target.place(client, &folder)?;
+    let place = installable(client).and_then(|client| command.target.place(client, &folder));
+    let place = place.map_err(Failure::setting)?;
+    let client = place.client;
     let rules = flags::PathRules {
         scope: command.target.scope,
         place: &place,
@@ -329,8 +330,8 @@ fn remark_alternative(place: &ClientPlace) {
 pub(crate) fn uninstall(command: &UninstallCommand) -> Result<ExitCode, Failure> {
     let target = &command.target;
     let folder = variables::current_folder().map_err(Failure::setting)?;
-    let client = installable(command.client).map_err(Failure::setting)?;
-    let place = target.place(client, &folder)?;
+    let place = installable(command.client).and_then(|client| target.place(client, &folder));
+    let place = place.map_err(Failure::setting)?;
     let name = match &command.name {
         Some(name) => name.clone(),
         None => only_own_entry(&place)?,

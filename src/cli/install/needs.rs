@@ -171,13 +171,21 @@ impl EntryNeeds {
         }
         let LoadedApis { apis, is_complete } =
             each_api::load_each(apis, LoadPurpose::Inspect).await?;
+        let (name, title) = match apis.as_slice() {
+            [(config, loaded)] if config.options.name.is_none() => (
+                config.options.about.name.clone(),
+                loaded.api.title().to_owned(),
+            ),
+            _ => {
+                let names = apis.iter().filter_map(|(_, loaded)| loaded.api.name());
+                let names: Vec<&str> = names.map(ApiName::as_str).collect();
+                (process.about.name, names.join("-"))
+            }
+        };
         let mut needs = Self {
             has_several_apis: apis.iter().any(|(config, _)| config.options.name.is_some()),
-            name: match apis.as_slice() {
-                [(config, _)] if config.options.name.is_none() => config.options.about.name.clone(),
-                _ => process.about.name.clone(),
-            },
-            title: title_of(&apis),
+            name,
+            title,
             confirms: process.asked_by.needs_client(),
             logins: named
                 .logins()
@@ -413,17 +421,4 @@ fn login_command(file: &ConfigFile, scheme: &str) -> String {
         config.unwrap_or_default(),
         one_line(scheme)
     )
-}
-
-/// The title of the only document, or the names of several APIs.
-fn title_of(apis: &[ConfiguredApi]) -> String {
-    let names: Vec<&str> = apis
-        .iter()
-        .filter_map(|(config, _)| config.options.name.as_ref())
-        .map(ApiName::as_str)
-        .collect();
-    match apis {
-        [(config, loaded)] if config.options.name.is_none() => loaded.api.title().to_owned(),
-        _ => names.join("-"),
-    }
 }

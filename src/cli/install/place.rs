@@ -204,12 +204,12 @@ impl TargetFile {
     /// The client's file.
     ///
     /// # Errors
-    /// An error if the client has no such file, or its location is unknown.
+    /// A sentence: the client has no such file, or its location is unknown.
     pub(super) fn place(
         &self,
         client: &'static InstallableClient,
         folder: &Path,
-    ) -> Result<ClientPlace, Failure> {
+    ) -> Result<ClientPlace, String> {
         let at = Surroundings {
             system: OperatingSystem::OWN,
             variable: &|name| variables::read_variable(name),
@@ -217,12 +217,10 @@ impl TargetFile {
         };
         let usual = place_of(client, self.scope, &at);
         let place = match &self.config_path {
-            None => usual.map_err(Failure::setting)?,
+            None => usual?,
             Some(given) => {
                 // The form is the client's, independent of the file's location.
-                let usual = usual
-                    .or_else(|_| place_of(client, InstallScope::User, &at))
-                    .map_err(Failure::setting)?;
+                let usual = usual.or_else(|_| place_of(client, InstallScope::User, &at))?;
                 let file = folder.join(given);
                 ClientPlace {
                     folder: file.parent().unwrap_or(folder).to_owned(),
@@ -240,7 +238,7 @@ impl TargetFile {
         };
         let place = match self.config_path {
             Some(_) => place,
-            None => windows_place(client, folder).map_err(Failure::setting)?,
+            None => windows_place(client, folder)?,
         };
         Ok(ClientPlace {
             distribution: Some(distribution),
