@@ -144,11 +144,11 @@ pub(crate) fn catalog_of(apis: &[ConfiguredApi]) -> Result<Option<Arc<Catalog>>,
 
 /// The names of all APIs, or the title of the only one.
 pub(crate) fn title_of<'a>(mut apis: impl Iterator<Item = &'a Api> + Clone) -> String {
-    let mut names = apis.clone().filter_map(Api::name).map(ApiName::as_str);
+    let names = apis.clone().filter_map(Api::name).map(ApiName::as_str);
     match apis.next() {
         Some(api) if api.name().is_none() || apis.next().is_none() => api.title().to_owned(),
         _ => {
-            let all: Vec<&str> = names.by_ref().collect();
+            let all: Vec<&str> = names.collect();
             format!("{} ({})", text::counted(all.len(), "API"), all.join(", "))
         }
     }

@@ -313,20 +313,16 @@ fn keep_owner(_: &File, _: &fs::Metadata) -> std::io::Result<()> {
 /// Returns `true` if `install` could have written the entry of that name, so that it may be
 /// replaced and removed.
 pub(super) fn is_own_entry(client: &InstallableClient, name: &str, entry: &Value) -> bool {
-    let words = command_words(entry);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    starts_this_program(&words) || is_own_url_entry(client, name, entry)
+    starts_this_program(&command_words(entry)) || is_own_url_entry(client, name, entry)
 }
 
 /// The command with its arguments. opencode has both in one array.
-fn command_words(entry: &Value) -> Vec<String> {
+fn command_words(entry: &Value) -> Vec<&str> {
     let mut words = Vec::new();
     for key in ["command", "cmd", "args"] {
         match entry.get(key) {
-            Some(Value::String(word)) => words.push(word.clone()),
-            Some(Value::Array(items)) => {
-                words.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
-            }
+            Some(Value::String(word)) => words.push(word.as_str()),
+            Some(Value::Array(items)) => words.extend(items.iter().filter_map(Value::as_str)),
             _ => {}
         }
     }

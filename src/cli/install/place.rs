@@ -87,7 +87,7 @@ impl Surroundings<'_> {
     /// not read `%APPDATA%`.
     fn claude_of_the_store(&self) -> Option<PathBuf> {
         let packages = self.folder("LOCALAPPDATA")?.join("Packages");
-        let mut found: Vec<PathBuf> = std::fs::read_dir(packages)
+        std::fs::read_dir(packages)
             .ok()?
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| {
@@ -96,9 +96,7 @@ impl Surroundings<'_> {
             })
             .map(|path| path.join("LocalCache/Roaming/Claude"))
             .filter(|path| path.is_dir())
-            .collect();
-        found.sort();
-        found.into_iter().next()
+            .min()
     }
 }
 
