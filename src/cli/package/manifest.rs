@@ -45,7 +45,7 @@ fn config_key(text: &str) -> String {
 
 /// The manifest.
 pub(super) fn manifest(parts: &ManifestParts<'_>) -> Value {
-    let about = parts.api.about();
+    let about = &parts.api.about;
     let title = parts.api.title();
     let description = about
         .description
