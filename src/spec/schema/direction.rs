@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use foldhash::{HashMap, HashSet};
 use serde_json::Value;
 
-use super::keywords::{Note, keyword, keyword_mut};
+use super::keywords::{keyword, keyword_mut};
 use crate::json::JsonObject;
 use crate::spec::document::Document;
 use crate::spec::node::{Node, Span};
@@ -79,7 +79,7 @@ impl<'d> Marks<'d> {
 
 /// The names of properties anywhere in a composition that belong to the other direction: another
 /// branch may require them. Each component is looked into once, and only so many.
-pub(crate) fn read_only_names(
+pub(crate) fn hidden_names(
     marks: &Marks<'_>,
     object: &JsonObject,
     from: Span,
@@ -96,23 +96,19 @@ pub(crate) fn read_only_names(
         && seen.insert(node.span())
         && let Some(Value::Object(target)) = node.value()
     {
-        names.extend(read_only_names(marks, &target, node.span(), seen));
+        names.extend(hidden_names(marks, &target, node.span(), seen));
     }
     let branches = keyword(object, "allOf").and_then(Value::as_array);
     for branch in branches.into_iter().flatten().filter_map(Value::as_object) {
-        names.extend(read_only_names(marks, branch, from, seen));
+        names.extend(hidden_names(marks, branch, from, seen));
     }
     names
 }
 
-/// Removes from `required` the properties that only a reply has.
-pub(crate) fn required_names(out: &mut JsonObject, read_only: &HashSet<String>) {
-    let hidden = Note::HiddenNames.take(out);
-    let hidden = hidden.as_ref().and_then(Value::as_array);
-    let can_be_given = |name: &Value| {
-        name.as_str().is_some_and(|text| !read_only.contains(text))
-            && !hidden.is_some_and(|hidden| hidden.contains(name))
-    };
+/// Removes from `required` and `dependentRequired` the properties that belong to the other
+/// direction.
+pub(crate) fn drop_hidden_names(out: &mut JsonObject, hidden: &HashSet<String>) {
+    let can_be_given = |name: &Value| name.as_str().is_some_and(|name| !hidden.contains(name));
     if let Some(Value::Object(dependent)) = keyword_mut(out, "dependentRequired") {
         let lists = dependent.values_mut().filter_map(Value::as_array_mut);
         lists.for_each(|names| names.retain(can_be_given));

@@ -3,10 +3,6 @@
 //!
 //! A schema has few keywords, so that comparing each takes less time than hashing the one that is
 //! looked for. Maps of properties, which may be large, are asked as maps.
-//!
-//! The steps of a translation leave notes for the steps after them among the keywords, so that a note
-//! moves with its schema when that is copied or inlined. Its key begins with NUL, which no keyword
-//! does.
 
 use serde_json::Value;
 
@@ -167,32 +163,4 @@ pub(crate) fn remove_keyword(schema: &mut JsonObject, name: &str) -> Option<Valu
     has_keyword(schema, name)
         .then(|| schema.remove(name))
         .flatten()
-}
-
-/// Kind of note.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Note {
-    /// The schema lost one of its patterns; `true`.
-    PatternLost,
-    /// The names of properties that belong to the other direction; a list of strings.
-    HiddenNames,
-}
-
-impl Note {
-    fn key(self) -> &'static str {
-        match self {
-            Self::PatternLost => "\u{0}loose",
-            Self::HiddenNames => "\u{0}hidden",
-        }
-    }
-
-    /// Notes something, in place of what was noted before.
-    pub(crate) fn write(self, schema: &mut JsonObject, value: impl Into<Value>) {
-        schema.insert(self.key().into(), value.into());
-    }
-
-    /// Takes the note out of the schema.
-    pub(crate) fn take(self, schema: &mut JsonObject) -> Option<Value> {
-        remove_keyword(schema, self.key())
-    }
 }

@@ -2,11 +2,11 @@
 //! validators, and clients that are stricter than the standard, accept.
 
 use foldhash::{HashMap, HashSet};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::direction::{Direction, Marks, read_only_names, required_names};
+use super::direction::{Direction, Marks, drop_hidden_names, hidden_names};
 use super::keyword_values::{annotation, describe_choice, read_assertion};
-use super::keywords::{Holds, Note, has_any, has_keyword, held_by, remove_keyword};
+use super::keywords::{Holds, has_any, has_keyword, held_by, keyword, remove_keyword};
 use super::shape::{complete_containers, drop_contradictions, exclusive_limits, make_nullable};
 use crate::json::JsonObject;
 use crate::spec::argument_names::{self, is_legal};
@@ -118,8 +118,8 @@ impl<'d> Translator<'d> {
             remove_keyword(&mut object, "x-nullable"),
         ]
         .contains(&Some(Value::Bool(true)));
-        let read_only = if has_keyword(&object, "allOf") && has_keyword(&object, "required") {
-            read_only_names(&self.marks, &object, self.from, &mut HashSet::default())
+        let mut hidden = if has_keyword(&object, "allOf") && has_keyword(&object, "required") {
+            hidden_names(&self.marks, &object, self.from, &mut HashSet::default())
         } else {
             HashSet::default()
         };
@@ -139,16 +139,22 @@ impl<'d> Translator<'d> {
         }
         let discriminator = remove_keyword(&mut object, "discriminator");
         let infers = self.infers && !has_keyword(&object, "not");
+        let patterns = |schema: &JsonObject| {
+            let patterns = keyword(schema, "patternProperties").and_then(Value::as_object);
+            patterns.map_or(0, Map::len)
+        };
+        let declared_patterns = patterns(&object);
         for (key, value) in object {
-            self.keyword(&key, value, &mut out);
+            self.keyword(&key, value, &mut out, &mut hidden);
         }
         if let Some(Value::Object(discriminator)) = discriminator {
             describe_choice(&discriminator, &mut out);
         }
         exclusive_limits(&mut out);
-        required_names(&mut out, &read_only);
+        drop_hidden_names(&mut out, &hidden);
         complete_containers(&mut out, infers, self.document.version());
-        if Note::PatternLost.take(&mut out).is_some() {
+        // The members that a lost pattern described would be refused as additional ones.
+        if patterns(&out) < declared_patterns {
             remove_keyword(&mut out, "additionalProperties");
         }
         drop_contradictions(&mut out);
@@ -161,8 +167,15 @@ impl<'d> Translator<'d> {
 
     /// `$id`, `$schema` and `$anchor` would change how references are read; `xml`, `externalDocs`,
     /// `readOnly`, `writeOnly` and `x-*` say nothing that a validator or a model could use. None of
-    /// them is kept.
-    fn keyword(&mut self, key: &str, value: Value, out: &mut JsonObject) {
+    /// them is kept. The names of properties that belong to the other direction are added to
+    /// `hidden`.
+    fn keyword(
+        &mut self,
+        key: &str,
+        value: Value,
+        out: &mut JsonObject,
+        hidden: &mut HashSet<String>,
+    ) {
         match key {
             "title" | "description" | "format" | "contentEncoding" | "contentMediaType"
             | "default" | "deprecated" | "example" | "examples" => {
@@ -184,6 +197,12 @@ impl<'d> Translator<'d> {
                     out.insert(key.into(), value);
                 }
             }
+            "properties" => {
+                if let Value::Object(properties) = value {
+                    let kept = self.properties(properties, hidden);
+                    out.insert(key.into(), Value::Object(kept));
+                }
+            }
             _ => match held_by(key) {
                 Some(held) => self.applicator(key, held, value, out),
                 None => out.extend(
@@ -196,23 +215,14 @@ impl<'d> Translator<'d> {
     /// Keywords that hold schemas (2020-12 core section 10).
     fn applicator(&mut self, key: &str, held: Holds, value: Value, out: &mut JsonObject) {
         let translated = match (key, held, value) {
-            ("properties", _, Value::Object(properties)) => {
-                return self.properties(properties, out);
-            }
             (_, Holds::Named, Value::Object(map)) => {
-                let count = map.len();
-                let kept: Vec<_> = map
-                    .into_iter()
-                    .filter(|(name, _)| key != "patternProperties" || self.is_pattern(name))
-                    .collect();
-                if kept.len() < count {
-                    // The members that a lost pattern described would be refused as additional
-                    // ones.
-                    Note::PatternLost.write(out, true);
+                let mut kept = JsonObject::new();
+                for (name, schema) in map {
+                    if key != "patternProperties" || self.is_pattern(&name) {
+                        kept.insert(name, self.inner(schema));
+                    }
                 }
-                kept.into_iter()
-                    .map(|(name, schema)| (name, self.inner(schema)))
-                    .collect()
+                Value::Object(kept)
             }
             (_, Holds::Listed, Value::Array(schemas)) if !schemas.is_empty() => {
                 let translated = schemas.into_iter().map(|schema| self.inner(schema));
@@ -247,9 +257,8 @@ impl<'d> Translator<'d> {
     }
 
     /// The properties a caller may give: `readOnly` ones belong to replies.
-    fn properties(&mut self, properties: JsonObject, out: &mut JsonObject) {
+    fn properties(&mut self, properties: JsonObject, hidden: &mut HashSet<String>) -> JsonObject {
         let mut translated = JsonObject::new();
-        let mut hidden = Vec::new();
         let is_reply = self.direction == Direction::Output;
         for (name, schema) in properties {
             if self.marks.is_marked(&schema, self.from) {
@@ -258,7 +267,7 @@ impl<'d> Translator<'d> {
                     // send it all the same.
                     translated.insert(name.clone(), Value::Object(JsonObject::new()));
                 }
-                hidden.push(Value::String(name));
+                hidden.insert(name);
                 continue;
             }
             let infers = std::mem::replace(&mut self.infers, true);
@@ -267,10 +276,7 @@ impl<'d> Translator<'d> {
             self.has_odd_names |= !is_legal(&name);
             translated.insert(name, schema);
         }
-        if !hidden.is_empty() {
-            Note::HiddenNames.write(out, hidden);
-        }
-        out.insert("properties".into(), Value::Object(translated));
+        translated
     }
 
     /// A schema of which it is not said that it is what a property or an item is: nothing is read
