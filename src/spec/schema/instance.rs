@@ -89,27 +89,14 @@ fn add_schemas<'s>(
 
 /// Gives the members of a value, at every depth, the names that `rename` returns. It gets the name
 /// of a member, the schemas that describe the object, and the object. `schemas`, which are in
-/// `root`, describe the value.
-pub(crate) fn rename_members<F>(
+/// `root`, describe the value, which is `depth` levels deep.
+pub(crate) fn rename_members(
     value: &mut Value,
     schemas: &[&JsonObject],
     root: &JsonObject,
-    rename: &mut F,
-) where
-    F: FnMut(&str, &[&JsonObject], &JsonObject) -> Option<String>,
-{
-    rename_at(value, schemas, root, rename, 0);
-}
-
-fn rename_at<F>(
-    value: &mut Value,
-    schemas: &[&JsonObject],
-    root: &JsonObject,
-    rename: &mut F,
     depth: usize,
-) where
-    F: FnMut(&str, &[&JsonObject], &JsonObject) -> Option<String>,
-{
+    rename: &mut dyn FnMut(&str, &[&JsonObject], &JsonObject) -> Option<String>,
+) {
     if depth > MAX_DEPTH {
         return;
     }
@@ -128,7 +115,7 @@ fn rename_at<F>(
                 let declared = new_is_declared.unwrap_or(&name);
                 let inner = all.iter().flat_map(|schema| of_member(schema, declared));
                 let inner: Vec<&JsonObject> = inner.collect();
-                rename_at(&mut member, &inner, root, rename, depth + 1);
+                rename_members(&mut member, &inner, root, depth + 1, rename);
                 members.insert(new.unwrap_or(name), member);
             }
         }
@@ -136,7 +123,7 @@ fn rename_at<F>(
             for (index, item) in items.iter_mut().enumerate() {
                 let inner = all.iter().flat_map(|schema| of_item(schema, index));
                 let inner: Vec<&JsonObject> = inner.collect();
-                rename_at(item, &inner, root, rename, depth + 1);
+                rename_members(item, &inner, root, depth + 1, rename);
             }
         }
         _ => {}

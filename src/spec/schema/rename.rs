@@ -3,7 +3,7 @@
 //! A name has one key in a whole tool, and the key is no other name in it. So it does not matter
 //! which of the schemas that describe a value declare the name.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use foldhash::HashSet;
 use serde_json::{Map, Value};
@@ -32,9 +32,7 @@ impl NewNames {
             .as_object_mut()
             .filter(|root| !deep && has_odd_names(root))?;
         let names = Self::of(root);
-        let mut values = VecDeque::new();
-        names.rename_values(root, root, &mut values);
-        names.apply(root, &mut values);
+        names.apply(root, &root.clone());
         Some(names)
     }
 
@@ -67,7 +65,7 @@ impl NewNames {
     /// with the keys, describes at that place is renamed, so that free keys of the caller stay as
     /// they are.
     pub fn restore(&self, arguments: &mut Value, root: &JsonObject) {
-        rename_members(arguments, &[root], root, &mut |key, schemas, _| {
+        rename_members(arguments, &[root], root, 0, &mut |key, schemas, _| {
             let (name, _) = self.0.iter().find(|(_, known)| *known == key)?;
             mention(schemas, key).then(|| name.clone())
         });
@@ -84,43 +82,20 @@ impl NewNames {
         root: &Schema,
     ) -> Result<(), (String, String)> {
         let mut twice = None;
-        rename_members(arguments, &[root], root, &mut |name, schemas, members| {
-            let key = self.key_of(name).filter(|key| mention(schemas, key))?;
-            if members.contains_key(key) {
-                twice = Some((name.to_owned(), key.clone()));
-            }
-            Some(key.clone())
-        });
+        rename_members(
+            arguments,
+            &[root],
+            root,
+            0,
+            &mut |name, schemas, members| {
+                let key = self.key_of(name).filter(|key| mention(schemas, key))?;
+                if members.contains_key(key) {
+                    twice = Some((name.to_owned(), key.clone()));
+                }
+                Some(key.clone())
+            },
+        );
         twice.map_or(Ok(()), Err)
-    }
-
-    /// Adds the new value of each keyword of [`VALUES`] that has one of the names, in the order in
-    /// which [`Self::apply`] comes to them. It is `None` for a value that cannot be kept, because a
-    /// schema elsewhere declares the name.
-    fn rename_values(&self, schema: &Schema, root: &Schema, values: &mut VecDeque<Option<Value>>) {
-        for key in VALUES {
-            let Some(value) = keyword(schema, key).filter(|value| self.is_in(value)) else {
-                continue;
-            };
-            let mut renamed = value.clone();
-            let listed = match (key, &mut renamed) {
-                ("enum" | "examples", Value::Array(items)) => items.as_mut_slice(),
-                (_, single) => std::slice::from_mut(single),
-            };
-            for value in listed {
-                rename_members(value, &[schema], root, &mut |name, schemas, _| {
-                    let key = self.key_of(name).filter(|_| mention(schemas, name))?;
-                    Some(key.clone())
-                });
-            }
-            let is_judged = matches!(key, "const" | "enum");
-            values.push_back(Some(renamed).filter(|renamed| !is_judged || !self.is_in(renamed)));
-        }
-        each(schema, |inner| {
-            if let Value::Object(inner) = inner {
-                self.rename_values(inner, root, values);
-            }
-        });
     }
 
     /// Returns true if a member of the value has one of the names.
@@ -134,19 +109,34 @@ impl NewNames {
         }
     }
 
-    /// Renames in one schema all that speaks of names, and in the schemas inside of it.
-    fn apply(&self, schema: &mut Schema, values: &mut VecDeque<Option<Value>>) {
+    /// Renames in one schema all that speaks of names, and in the schemas inside of it. `root` is
+    /// the whole as it was before.
+    fn apply(&self, schema: &mut Schema, root: &Schema) {
         for key in VALUES {
-            if keyword(schema, key).is_some_and(|value| self.is_in(value)) {
-                match (keyword_mut(schema, key), values.pop_front().flatten()) {
-                    (Some(value), Some(renamed)) => *value = renamed,
-                    _ => drop(remove_keyword(schema, key)),
-                }
+            let value = keyword(schema, key).filter(|value| self.is_in(value));
+            let Some(mut value) = value.cloned() else {
+                continue;
+            };
+            let listed = match (key, &mut value) {
+                ("enum" | "examples", Value::Array(items)) => items.as_mut_slice(),
+                (_, single) => std::slice::from_mut(single),
+            };
+            for value in listed {
+                rename_members(value, &[&*schema], root, 0, &mut |name, schemas, _| {
+                    let key = self.key_of(name).filter(|_| mention(schemas, name))?;
+                    Some(key.clone())
+                });
+            }
+            // A constant in which a name is left cannot be kept: a schema elsewhere declares it.
+            if matches!(key, "const" | "enum") && self.is_in(&value) {
+                remove_keyword(schema, key);
+            } else {
+                schema.insert(key.into(), value);
             }
         }
         each_mut(schema, |inner| {
             if let Value::Object(inner) = inner {
-                self.apply(inner, values);
+                self.apply(inner, root);
             }
         });
         for (key, value) in schema.iter_mut() {
