@@ -30,7 +30,7 @@ pub(crate) fn pruned_copy(value: &Value, depth: usize) -> Value {
     let Value::Object(object) = value else {
         return value.clone();
     };
-    if depth == 0 && object.iter().any(|(key, value)| holds_schemas(key, value)) {
+    if depth == 0 && holds_schemas(object) {
         return left_out(object);
     }
     let copy = |inner: &Value| pruned_copy(inner, depth.saturating_sub(1));
@@ -75,9 +75,7 @@ pub(crate) fn thin(value: &mut Value, level: usize) {
 /// Definitions that nothing refers to any more.
 pub(crate) fn drop_unused(root: &mut Value) {
     while root.get("$defs").is_some() {
-        let mut used = Vec::new();
-        references(root, &mut used);
-        let used: HashSet<String> = used.into_iter().collect();
+        let used: HashSet<String> = references(root).into_iter().collect();
         let Value::Object(members) = root else { return };
         let Some(Value::Object(defs)) = keyword_mut(members, "$defs") else {
             return;

@@ -64,14 +64,11 @@ pub(crate) fn each_mut(schema: &mut JsonObject, mut visit: impl FnMut(&mut Value
     }
 }
 
-/// Returns true if a member of a schema holds any schema.
-pub(crate) fn holds_schemas(key: &str, value: &Value) -> bool {
-    match (value, held_by(key)) {
-        (Value::Object(named), Some(Holds::Named)) => !named.is_empty(),
-        (Value::Object(_), Some(Holds::Single)) => true,
-        (Value::Array(listed), Some(Holds::Listed)) => !listed.is_empty(),
-        _ => false,
-    }
+/// Returns true if any schema is inside of `schema`.
+pub(crate) fn holds_schemas(schema: &JsonObject) -> bool {
+    let mut holds = false;
+    each(schema, |_| holds = true);
+    holds
 }
 
 /// A copy of a member of a schema, with what `copy` makes of each schema directly inside of it.
@@ -111,10 +108,16 @@ pub(crate) fn resolve_reference<'s>(
 }
 
 /// The `$defs` names a schema refers to, in order, with repetition.
-pub(crate) fn references(value: &Value, found: &mut Vec<String>) {
+pub(crate) fn references(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    add_references(value, &mut found);
+    found
+}
+
+fn add_references(value: &Value, found: &mut Vec<String>) {
     let Value::Object(object) = value else { return };
     found.extend(reference(object).map(str::to_owned));
-    each(object, |inner| references(inner, found));
+    each(object, |inner| add_references(inner, found));
 }
 
 /// Returns the number of levels of schemas inside of a schema: 0 if there is none.

@@ -23,7 +23,7 @@ use self::direction::Direction;
 pub(crate) use self::instance::{gather_schemas, of_item, of_member};
 use self::keywords::{each, each_mut, has_keyword, keyword, keyword_mut, levels, references};
 pub(crate) use self::keywords::{has_any, reference, resolve_reference};
-use self::plan::{Component, Components, Definitions, InlinePlan, expand, expansions, inline};
+use self::plan::{Component, Components, InlinePlan, expand, inline, measure_expansions};
 pub(crate) use self::rename::NewNames;
 use self::translate::Translator;
 use super::argument_names;
@@ -177,25 +177,19 @@ impl<'d> Schemas<'d> {
                 continue;
             };
             let schema = self.translator.translate(span);
-            let mut found = Vec::new();
-            references(&schema, &mut found);
+            let found = references(&schema);
             queue.extend(found.iter().cloned());
             self.components
                 .insert(name.clone(), Component::new(schema, found));
             new.push(name);
         }
-        for (name, expansion) in expansions(&self.components, &new) {
-            if let Some(component) = self.components.get_mut(&name) {
-                component.expanded = Some(expansion);
-            }
-        }
+        measure_expansions(&self.components, &new);
     }
 
     /// Inlines what `root` refers to, or puts it under `$defs`. Whether a definition did not fit
     /// into the budget.
     fn resolve_references(&mut self, root: &mut Value, options: &SchemaOptions) -> bool {
-        let mut roots = Vec::new();
-        references(root, &mut roots);
+        let roots = references(root);
         if roots.is_empty() {
             return false;
         }
@@ -203,10 +197,7 @@ impl<'d> Schemas<'d> {
         self.translate_components(&roots);
         let plan = InlinePlan::new(&self.components, root, &roots, room);
         inline(root, &plan);
-        let Definitions {
-            mut defs,
-            has_left_out,
-        } = plan.definitions(root, room);
+        let (mut defs, has_left_out) = plan.definitions(root, room);
         if options.inline_all && !defs.is_empty() {
             expand(root, &defs, &mut Vec::new(), &mut room);
             return has_left_out;

@@ -32,9 +32,9 @@ pub(crate) struct Component {
     size: usize,
     /// The `$defs` names that it refers to, with repetition.
     references: Vec<String>,
-    /// The component with all references replaced; `None` if it refers back to itself, or to a
+    /// The component with all references replaced; empty if it refers back to itself, or to a
     /// component that does.
-    pub(crate) expanded: Option<Expansion>,
+    expanded: OnceCell<Expansion>,
     /// The component as a definition, for each of the [`InlinePlan`]s that many tools share.
     definitions: [OnceCell<Rc<Definition>>; 2],
     /// Others, by the large components that are inlined into them.
@@ -50,7 +50,7 @@ impl Component {
             size: json_size(&schema),
             schema,
             references,
-            expanded: None,
+            expanded: OnceCell::new(),
             definitions: Default::default(),
             other_definitions: RefCell::default(),
         }
@@ -58,8 +58,7 @@ impl Component {
 }
 
 /// A component with all references replaced.
-#[derive(Clone, Copy)]
-pub(crate) struct Expansion {
+struct Expansion {
     /// Approximate size in bytes.
     size: usize,
     /// Depth to which references nest in it.
@@ -94,13 +93,6 @@ pub(crate) struct Definition {
     cut_sizes: [OnceCell<usize>; 3],
 }
 
-/// The definitions of one tool's schema.
-pub(crate) struct Definitions {
-    pub(crate) defs: JsonObject,
-    /// True if a definition did not fit.
-    pub(crate) has_left_out: bool,
-}
-
 impl<'c> InlinePlan<'c> {
     /// Makes the plan for a schema `root` that refers to `roots` and may take `room` bytes. Uses
     /// the sizes of components, which are computed from the leaves up, so cycles are never
@@ -113,7 +105,7 @@ impl<'c> InlinePlan<'c> {
     ) -> Self {
         let sizes = roots
             .iter()
-            .filter_map(|name| Some(components.get(name)?.expanded?.size));
+            .filter_map(|name| Some(components.get(name)?.expanded.get()?.size));
         let total = sizes.fold(json_size(root), usize::saturating_add);
         let choice = if total <= INLINE_TOOL {
             InlinedComponents::All
@@ -129,7 +121,7 @@ impl<'c> InlinePlan<'c> {
     /// The component of that name, if it is inlined.
     pub(crate) fn inlined(&self, name: &str) -> Option<&'c Component> {
         let component = self.components.get(name)?;
-        let Expansion { size, depth } = component.expanded?;
+        let Expansion { size, depth } = *component.expanded.get()?;
         let is_chosen = match &self.choice {
             InlinedComponents::All => true,
             InlinedComponents::Small => size <= INLINE_COMPONENT,
@@ -181,6 +173,7 @@ impl<'c> InlinePlan<'c> {
             };
             if inner
                 .expanded
+                .get()
                 .is_some_and(|expanded| expanded.size > INLINE_COMPONENT)
             {
                 large.push(name);
@@ -190,14 +183,14 @@ impl<'c> InlinePlan<'c> {
     }
 
     /// Returns the components that `root` refers to and that were not inlined, each once, in the
-    /// order of first use, the nearest first: as many as fit with `root` into `room` bytes.
-    pub(crate) fn definitions(&self, root: &Value, room: usize) -> Definitions {
+    /// order of first use, the nearest first: as many as fit with `root` into `room` bytes; and true
+    /// if one did not fit.
+    pub(crate) fn definitions(&self, root: &Value, room: usize) -> (JsonObject, bool) {
         let mut defs = JsonObject::new();
         let mut has_left_out = false;
-        let mut found = Vec::new();
-        references(root, &mut found);
+        let found = references(root);
         if found.is_empty() {
-            return Definitions { defs, has_left_out };
+            return (defs, has_left_out);
         }
         let mut used = json_size(root);
         let mut queue = VecDeque::from(found);
@@ -215,9 +208,7 @@ impl<'c> InlinePlan<'c> {
                 let Some((schema, size)) = upper else {
                     continue;
                 };
-                let mut inner = Vec::new();
-                references(&schema, &mut inner);
-                queue.extend(inner);
+                queue.extend(references(&schema));
                 (schema, size)
             } else {
                 queue.extend(definition.references.iter().cloned());
@@ -226,7 +217,7 @@ impl<'c> InlinePlan<'c> {
             used = before + size;
             defs.insert(name, schema);
         }
-        Definitions { defs, has_left_out }
+        (defs, has_left_out)
     }
 }
 
@@ -247,11 +238,9 @@ pub(crate) fn inline(value: &mut Value, plan: &InlinePlan<'_>) {
 impl Definition {
     fn new(mut schema: Value, plan: &InlinePlan<'_>) -> Self {
         inline(&mut schema, plan);
-        let mut found = Vec::new();
-        references(&schema, &mut found);
         Self {
             size: json_size(&schema),
-            references: found,
+            references: references(&schema),
             schema,
             cut_sizes: Default::default(),
         }
@@ -300,14 +289,13 @@ fn used_once<'c>(components: &'c Components, roots: &[String]) -> HashSet<&'c st
         .collect()
 }
 
-/// Returns the `new` components with all references replaced, from the leaves up. Those that refer
-/// to a cycle are left out.
-pub(crate) fn expansions(components: &Components, new: &[String]) -> Vec<(String, Expansion)> {
-    let mut found: HashMap<&str, Expansion> = HashMap::default();
+/// Measures the `new` components with all references replaced, from the leaves up. Those that refer
+/// to a cycle have no such size.
+pub(crate) fn measure_expansions(components: &Components, new: &[String]) {
     let mut waiting: HashMap<&str, usize> = HashMap::default();
     let mut users: HashMap<&str, Vec<&str>> = HashMap::default();
     let mut ready: Vec<&str> = Vec::new();
-    let expanded = |name: &str| components.get(name)?.expanded;
+    let expanded = |name: &String| components.get(name)?.expanded.get();
     for name in new {
         let mut open = 0;
         let references = components.get(name).map(|component| &component.references);
@@ -330,14 +318,12 @@ pub(crate) fn expansions(components: &Components, new: &[String]) -> Vec<(String
             size: component.size,
             depth: 0,
         };
-        for reference in &component.references {
-            let known = expanded(reference);
-            if let Some(inner) = known.or_else(|| found.get(reference.as_str()).copied()) {
-                expansion.size = expansion.size.saturating_add(inner.size);
-                expansion.depth = expansion.depth.max(inner.depth + 1);
-            }
+        for inner in component.references.iter().filter_map(expanded) {
+            expansion.size = expansion.size.saturating_add(inner.size);
+            expansion.depth = expansion.depth.max(inner.depth + 1);
         }
-        found.insert(name, expansion);
+        // A component is ready once.
+        let _ = component.expanded.set(expansion);
         for user in users.get(name).into_iter().flatten() {
             if let Some(count) = waiting.get_mut(user) {
                 *count -= 1;
@@ -347,10 +333,6 @@ pub(crate) fn expansions(components: &Components, new: &[String]) -> Vec<(String
             }
         }
     }
-    found
-        .into_iter()
-        .map(|(name, expansion)| (name.to_owned(), expansion))
-        .collect()
 }
 
 /// Replaces every reference by its definition, for clients that do not support `$ref`. A definition
