@@ -274,6 +274,12 @@ pub enum Keep {
     /// In a cookie of the style `cookie` of 3.2, which encodes nothing: all that cannot end a
     /// cookie, and commas.
     Cookie,
+    /// In the path of a template: percent-encoded triples too, and all characters that RFC 3986
+    /// section 3.3 allows in a segment.
+    TemplatePath,
+    /// In the query that the path of a template has: percent-encoded triples too, and the
+    /// characters that give it the structure that its author wrote.
+    TemplateQuery,
     /// Everything: header values are not percent-encoded.
     All,
 }
@@ -308,6 +314,8 @@ pub(crate) fn push_encoded(out: &mut String, text: &str, keep: Keep) {
         Keep::Segment => b":@!$&'()*+,",
         Keep::FormCookie => b":/?@!$'()*=#[]",
         Keep::Cookie => b":/?@!$&'()*+,=#[]%^`{|}<>",
+        Keep::TemplatePath => b"!$&'()*+,;=:@",
+        Keep::TemplateQuery => b"=+,/?:@!$()*;",
         Keep::Unreserved | Keep::All => b"",
     };
     let is_triple = |index: usize| {

@@ -5,6 +5,8 @@
 
 use percent_encoding::percent_decode_str;
 
+use crate::outbound::request::{Keep, percent_encode};
+
 /// A path template, split at its slashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathTemplate {
@@ -49,7 +51,7 @@ impl PathTemplate {
             } else {
                 // `=` is the structure that the author wrote; everything else is encoded as it
                 // should be.
-                constants.push(encode_literal(pair, "=+,/?:@!$()*;"));
+                constants.push(percent_encode(pair, Keep::TemplateQuery));
             }
         }
         Ok(Self {
@@ -127,29 +129,6 @@ fn decoded(key: &str) -> String {
     percent_decode_str(key).decode_utf8_lossy().into_owned()
 }
 
-/// Percent-encodes all but unreserved characters (RFC 3986 section 2.3), `keep`, and triplets that
-/// are there already.
-fn encode_literal(text: &str, keep: &str) -> String {
-    let bytes = text.as_bytes();
-    let is_unreserved = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-    if bytes.iter().all(is_unreserved) {
-        return text.to_owned();
-    }
-    let mut encoded = String::with_capacity(text.len());
-    for (index, byte) in bytes.iter().enumerate() {
-        let digits = bytes.get(index + 1..index + 3).filter(|_| *byte == b'%');
-        if is_unreserved(byte)
-            || keep.as_bytes().contains(byte)
-            || digits.is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit))
-        {
-            encoded.push(char::from(*byte));
-        } else {
-            encoded.push_str(percent_encoding::percent_encode_byte(*byte));
-        }
-    }
-    encoded
-}
-
 /// Splits at the first `separator` outside of braces.
 fn outside_braces(text: &str, separator: char) -> (&str, Option<&str>) {
     if !text.contains(separator) {
@@ -201,10 +180,8 @@ fn parse_segment(segment: &str) -> Result<Vec<TemplatePart>, String> {
         }
         literals.push_str(literal);
         if !literal.is_empty() {
-            parts.push(TemplatePart::Literal(encode_literal(
-                literal,
-                "!$&'()*+,;=:@",
-            )));
+            let literal = percent_encode(literal, Keep::TemplatePath);
+            parts.push(TemplatePart::Literal(literal));
         }
         let Some((name, after)) = variable else { break };
         // RFC 6570 operators (`{/name}`, `{?name}`, `{name*}`) are not OpenAPI; the name inside is
