@@ -131,12 +131,9 @@ impl Parameter {
     /// Returns true if the parameter has that location and name; names of headers are
     /// case-insensitive (RFC 9110 section 5.1).
     pub fn is(&self, location: Location, name: &str) -> bool {
-        let same = if location == Location::Header {
-            self.name.eq_ignore_ascii_case(name)
-        } else {
-            self.name == name
-        };
-        same && self.location == location
+        self.location == location
+            && (self.name == name
+                || (location == Location::Header && self.name.eq_ignore_ascii_case(name)))
     }
 }
 
@@ -201,65 +198,35 @@ pub(crate) fn is_ignored_header(name: &str) -> bool {
     )
 }
 
-/// The members of a Parameter Object that are the same in every version of OpenAPI.
-pub(crate) struct ParameterHead<'a> {
-    /// The Parameter Object.
-    pub(crate) object: Object<'a>,
-    /// Its `name`.
-    pub(crate) name: String,
-    /// Its `in`.
-    pub(crate) location: Location,
-}
-
-impl<'a> ParameterHead<'a> {
-    /// Reads a Parameter Object, already resolved.
-    ///
-    /// # Errors
-    /// A sentence if the parameter cannot be used.
-    pub(crate) fn read(node: Node<'a>) -> Result<Self, String> {
-        let object = node.object().ok_or("a parameter is not an object")?;
-        let name = object
-            .text("name")
-            .filter(|name| !name.is_empty())
-            .ok_or("a parameter has no `name`")?;
-        let place = object
-            .text("in")
-            .ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
-        let location = place
-            .parse()
-            .map_err(|_| format!("the parameter `{name}` has the unknown location `{place}`"))?;
-        Ok(Self {
-            object,
-            name,
-            location,
-        })
-    }
-
-    /// The parameter with that serialization and schema. The key is only the sanitized name here;
-    /// [`super::parameters`] makes it unique.
-    pub(crate) fn into_parameter(
-        self,
-        serialization: Serialization,
-        schema: Option<Span>,
-    ) -> Parameter {
-        let Self {
-            object,
-            name,
-            location,
-        } = self;
-        Parameter {
-            key: argument_names::sanitize_argument_name(&name),
-            required: location == Location::Path || object.is_true("required"),
-            description: object.text("description"),
-            deprecated: object.is_true("deprecated"),
-            schema,
-            allow_empty: location == Location::Query && object.is_true("allowEmptyValue"),
-            name,
-            location,
-            serialization,
-            ..Parameter::default()
-        }
-    }
+/// Reads the members of a Parameter Object, already resolved, that are the same in every version of
+/// OpenAPI; returns the object too. The key is only the sanitized name here; [`super::parameters`]
+/// makes it unique.
+///
+/// # Errors
+/// A sentence if the parameter cannot be used.
+pub(crate) fn read_common(node: Node<'_>) -> Result<(Parameter, Object<'_>), String> {
+    let object = node.object().ok_or("a parameter is not an object")?;
+    let name = object
+        .text("name")
+        .filter(|name| !name.is_empty())
+        .ok_or("a parameter has no `name`")?;
+    let place = object
+        .text("in")
+        .ok_or_else(|| format!("the parameter `{name}` has no `in`"))?;
+    let location = place
+        .parse()
+        .map_err(|_| format!("the parameter `{name}` has the unknown location `{place}`"))?;
+    let parameter = Parameter {
+        key: argument_names::sanitize_argument_name(&name),
+        required: location == Location::Path || object.is_true("required"),
+        description: object.text("description"),
+        deprecated: object.is_true("deprecated"),
+        allow_empty: location == Location::Query && object.is_true("allowEmptyValue"),
+        name,
+        location,
+        ..Parameter::default()
+    };
+    Ok((parameter, object))
 }
 
 /// Reads a Parameter Object of OpenAPI 3, already resolved. Problems that leave the parameter
@@ -272,33 +239,31 @@ pub(crate) fn read_parameter(
     node: Node<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Parameter, String> {
-    let head = ParameterHead::read(node)?;
-    let content = head.object.object("content");
-    let (serialization, schema) = if let Some((media_type, media)) = content.iter().next() {
+    let (mut parameter, object) = read_common(node)?;
+    let content = object.object("content");
+    let schema = if let Some((media_type, media)) = content.iter().next() {
         let media_type = media_type.to_owned();
-        let schema = document.open(media).get("schema");
-        (Serialization::Content { media_type }, schema)
+        parameter.serialization = Serialization::Content { media_type };
+        document.open(media).get("schema")
     } else {
-        let style = read_style(document.version(), &head, warnings);
-        (style, head.object.get("schema"))
+        parameter.serialization = read_style(document.version(), &parameter, &object, warnings);
+        object.get("schema")
     };
-    Ok(head.into_parameter(serialization, schema.map(Node::span)))
+    parameter.schema = schema.map(Node::span);
+    Ok(parameter)
 }
 
 fn read_style(
     version: Version,
-    head: &ParameterHead<'_>,
+    parameter: &Parameter,
+    object: &Object<'_>,
     warnings: &mut Vec<String>,
 ) -> Serialization {
-    let ParameterHead {
-        object,
-        name,
-        location,
-    } = head;
+    let location = parameter.location;
     let style = match object.text("style") {
         None => location.default_style(),
-        Some(style) => Style::parse(&style, *location).unwrap_or_else(|| {
-            let place = location.as_str();
+        Some(style) => Style::parse(&style, location).unwrap_or_else(|| {
+            let (name, place) = (&parameter.name, location.as_str());
             warnings.push(format!(
                 "the parameter `{name}` has the style `{style}`, which is not defined for {place}; the default is used"
             ));
@@ -314,7 +279,7 @@ fn read_style(
     };
     // Before 3.2 the word is defined for queries only.
     let allow_reserved = object.is_true("allowReserved")
-        && (*location == Location::Query
+        && (location == Location::Query
             || (matches!(location, Location::Path | Location::Cookie) && version >= Version::V3_2));
     Serialization::Style {
         style,

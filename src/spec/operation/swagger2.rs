@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http::Method;
 
 use super::alternatives::arrange_body;
-use super::parameter::{Location, Parameter, ParameterHead, Serialization, Style};
+use super::parameter::{Location, Parameter, Serialization, Style, read_common};
 use super::request_body::{BodySchema, Encoding, FormField, MediaType, RequestBody, is_binary};
 use super::security_scheme::{ConsentUrls, OAuthFlow, SecurityScheme, read_api_key};
 use super::server_template::ServerTemplate;
@@ -70,28 +70,26 @@ pub(crate) fn consumed(
 /// # Errors
 /// A sentence if the parameter cannot be used.
 pub(crate) fn read_parameter(node: Node<'_>) -> Result<Parameter, String> {
-    let head = ParameterHead::read(node)?;
-    let (style, explode) = collection_style(
-        head.object.text("collectionFormat").as_deref(),
-        head.location,
-    );
-    let serialization = Serialization::Style {
-        style,
-        explode,
-        allow_reserved: false,
-    };
+    let (parameter, object) = read_common(node)?;
+    let (style, explode) = collection_style(&object, parameter.location);
     Ok(Parameter {
-        inner_separators: inner_separators(&head.object),
+        serialization: Serialization::Style {
+            style,
+            explode,
+            allow_reserved: false,
+        },
+        inner_separators: inner_separators(&object),
         // The schema is the parameter itself, description and all.
+        schema: Some(node.span()),
         description: None,
         deprecated: false,
-        ..head.into_parameter(serialization, Some(node.span()))
+        ..parameter
     })
 }
 
 /// Style and explode of a `collectionFormat`; `csv` is its default.
-fn collection_style(format: Option<&str>, location: Location) -> (Style, bool) {
-    match format {
+fn collection_style(object: &Object<'_>, location: Location) -> (Style, bool) {
+    match object.text("collectionFormat").as_deref() {
         Some("ssv") => (Style::SpaceDelimited, false),
         Some("tsv") => (Style::TabDelimited, false),
         Some("pipes") => (Style::PipeDelimited, false),
@@ -187,8 +185,7 @@ fn form_body<'a>(
         if encoding.contains_key(&name) {
             continue;
         }
-        let (style, explode) =
-            collection_style(object.text("collectionFormat").as_deref(), Location::Query);
+        let (style, explode) = collection_style(&object, Location::Query);
         let binary = object.is("type", "file") || object.object("items").is("type", "file");
         encoding.insert(
             name.clone(),
