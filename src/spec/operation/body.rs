@@ -43,37 +43,32 @@ pub(crate) fn read_request_body(
     }))
 }
 
-/// Returns true if a body is a file of JSON: a text with `format: binary`.
-fn is_json_file(document: &Document, name: &str, schema: Option<Node<'_>>) -> bool {
-    !name.contains('*')
-        && MediaKind::of(name) == MediaKind::Json
-        && schema
-            .and_then(|schema| document.object(schema))
-            .is_some_and(|object| object.is("type", "string") && object.is("format", "binary"))
-}
-
 fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     let object = document.open(node);
     let schema = object.get("schema");
     let item = object
         .get("itemSchema")
         .filter(|_| document.version() >= Version::V3_2);
-    let is_text = || schema.is_some_and(|schema| is_text(document, schema));
-    let kind = match MediaKind::of_sequence(name) {
+    let schema_is = |is: fn(&Document, Node<'_>) -> bool| {
+        let schema = schema.as_ref();
+        schema.is_some_and(|schema| is(document, *schema))
+    };
+    let names_no_type = name.contains('*');
+    let kind = match (MediaKind::of_sequence(name), MediaKind::of(name)) {
         // What the document says is a text is written by the caller as a whole.
-        Some(_) if item.is_none() && is_text() => MediaKind::Text,
-        Some(kind) => kind,
-        None if is_unknown_type(name) && is_plain_text(document, schema) => MediaKind::Text,
-        // A schema of bytes decides, independent of the media type.
-        None if is_any_type(name) && schema.is_some_and(|schema| is_binary(document, schema)) => {
-            MediaKind::Binary
+        (Some(_), _) if item.is_none() && schema_is(is_text) => MediaKind::Text,
+        (Some(kind), _) => kind,
+        (None, MediaKind::Binary)
+            if is_unknown_type(name) && schema_is(is_text) && !schema_is(is_binary) =>
+        {
+            MediaKind::Text
         }
-        // OAS 3.0 "Considerations for File Uploads": `format: binary` is the file itself, not a
-        // JSON text that holds it.
-        None if is_json_file(document, name, schema) => MediaKind::Binary,
+        // A schema of bytes decides, independent of the media type.
+        (None, MediaKind::Json) if names_no_type && schema_is(is_binary) => MediaKind::Binary,
+        (None, MediaKind::Json) if !names_no_type && schema_is(is_file) => MediaKind::Binary,
         // A form that is one text is written by the caller: it has no fields.
-        None if MediaKind::of(name) == MediaKind::Form && is_text() => MediaKind::Text,
-        None => MediaKind::of(name),
+        (None, MediaKind::Form) if schema_is(is_text) => MediaKind::Text,
+        (None, kind) => kind,
     };
     let mut encoding = BTreeMap::new();
     if matches!(kind, MediaKind::Form | MediaKind::Multipart) {
@@ -109,7 +104,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
         Default::default()
     };
     // Only what was read as JSON is sent as JSON; `image/*` waits for the caller's own type.
-    let name = if kind == MediaKind::Json && name.contains('*') {
+    let name = if kind == MediaKind::Json && names_no_type {
         "application/json"
     } else {
         name
@@ -129,8 +124,7 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
             (_, whole) => whole.map_or(BodySchema::Absent, BodySchema::At),
         },
         encoding,
-        base64: kind == MediaKind::Binary
-            && schema.is_some_and(|schema| is_base64_body(document, schema)),
+        base64: kind == MediaKind::Binary && schema_is(is_base64_body),
         other_parts: Encoding::default(),
         positions,
     }
@@ -153,8 +147,8 @@ fn positions(
     (first.collect(), others)
 }
 
-/// Returns true if it is unknown whether a media type is text or bytes: a type of a vendor, or an
-/// unregistered one that is not an archive.
+/// Returns true if it is unknown whether a media type that is taken for bytes is text: a type of a
+/// vendor, or an unregistered one that is not an archive.
 fn is_unknown_type(name: &str) -> bool {
     const ARCHIVES: [&str; 5] = ["tar", "gtar", "gzip", "bzip2", "xz"];
     let essence = essence(name);
@@ -163,17 +157,15 @@ fn is_unknown_type(name: &str) -> bool {
         .is_some_and(|kind| ARCHIVES.contains(&kind));
     let is_unregistered =
         essence.starts_with("application/vnd.") || essence.starts_with("application/x-");
-    MediaKind::of(&essence) == MediaKind::Binary && is_unregistered && !is_archive
+    is_unregistered && !is_archive
 }
 
-/// Returns true if a media type names no type: `*/*`, `application/*`.
-fn is_any_type(name: &str) -> bool {
-    name.contains('*') && MediaKind::of(name) == MediaKind::Json
-}
-
-/// Returns true if the schema of a text does not mark it as bytes.
-fn is_plain_text(document: &Document, schema: Option<Node<'_>>) -> bool {
-    schema.is_some_and(|schema| is_text(document, schema) && !is_binary(document, schema))
+/// Returns true if a schema is that of a file: OAS 3.0 "Considerations for File Uploads" says that
+/// `format: binary` is the file itself, not a JSON text that holds it.
+fn is_file(document: &Document, schema: Node<'_>) -> bool {
+    document
+        .object(schema)
+        .is_some_and(|object| object.is("type", "string") && object.is("format", "binary"))
 }
 
 fn read_encoding(document: &Document, node: Node<'_>) -> Encoding {
