@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use http::Method;
 
 use super::alternatives::describe_quotes;
@@ -29,7 +29,6 @@ pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>)
         document,
         operations: Vec::new(),
         indexes: HashMap::default(),
-        replaced: HashSet::default(),
         parameters: Parameters::new(document),
         diagnostics: Vec::new(),
     };
@@ -41,24 +40,17 @@ pub fn operations(document: &Document) -> (Vec<Box<Operation>>, Vec<Diagnostic>)
                 .push(Diagnostic::error("#/paths", "`paths` is not an object")),
         }
     }
-    let mut indexes = 0..;
-    let mut is_replaced = || {
-        indexes
-            .next()
-            .is_some_and(|index| reader.replaced.contains(&index))
-    };
-    reader.operations.retain(|_| !is_replaced());
     reader.report_duplicate_ids();
-    (reader.operations, reader.diagnostics)
+    let operations = reader.operations.into_iter().flatten();
+    (operations.collect(), reader.diagnostics)
 }
 
 struct Reader<'a> {
     document: &'a Document,
-    operations: Vec<Box<Operation>>,
+    /// `None` in place of those that a later one with the same method and path replaces.
+    operations: Vec<Option<Box<Operation>>>,
     /// Index of each operation by its method and path.
     indexes: HashMap<(Method, String), usize>,
-    /// Those that a later one with the same method and path replaces.
-    replaced: HashSet<usize>,
     parameters: Parameters<'a>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -128,7 +120,7 @@ impl<'a> Reader<'a> {
     /// OAS: `operationId` is unique among all operations of an API.
     fn report_duplicate_ids(&mut self) {
         let mut first_uses: HashMap<&str, &Operation> = HashMap::default();
-        for operation in &self.operations {
+        for operation in self.operations.iter().flatten() {
             let Some(id) = operation.id.as_deref() else {
                 continue;
             };
@@ -167,14 +159,15 @@ impl<'a> Reader<'a> {
                 }
                 // As in every JSON parser, of two with one key the last one counts.
                 let key = (operation.method.clone(), operation.path.clone());
-                if let Some(earlier) = self.indexes.insert(key, self.operations.len()) {
-                    self.replaced.insert(earlier);
+                let earlier = self.indexes.insert(key, self.operations.len());
+                if let Some(earlier) = earlier.and_then(|index| self.operations.get_mut(index)) {
+                    *earlier = None;
                     warnings.push(format!(
                         "{} is written twice; the last one is served",
                         operation.label()
                     ));
                 }
-                self.operations.push(Box::new(operation));
+                self.operations.push(Some(Box::new(operation)));
             }
             Err(why) => {
                 let method = method.to_ascii_uppercase();
