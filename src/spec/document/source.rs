@@ -273,7 +273,7 @@ impl SourceReader {
         url: &Url,
         redirects: usize,
     ) -> Result<FetchedSource, ReadError> {
-        let found = in_time(url, self.fetch_all(url, redirects)).await?;
+        let found = self.fetch_all(url, redirects).await?;
         // The request was not conditional.
         found.ok_or_else(|| ReadError::answered(url, StatusCode::NOT_MODIFIED, ""))
     }
@@ -286,10 +286,23 @@ impl SourceReader {
     ) -> Result<Option<FetchedSource>, ReadError> {
         let mut reader = self.clone();
         reader.headers.extend(conditions.clone());
-        in_time(url, reader.fetch_all(url, MAX_REDIRECTS)).await
+        reader.fetch_all(url, MAX_REDIRECTS).await
     }
 
     async fn fetch_all(
+        &self,
+        url: &Url,
+        redirects: usize,
+    ) -> Result<Option<FetchedSource>, ReadError> {
+        let fetched = tokio::time::timeout(FETCH_TIMEOUT, self.follow(url, redirects)).await;
+        fetched.unwrap_or_else(|_| {
+            let (url, seconds) = (redacted(url), FETCH_TIMEOUT.as_secs());
+            let text = format!("{url} was not read within {seconds} s");
+            Err(ReadError::new(text))
+        })
+    }
+
+    async fn follow(
         &self,
         url: &Url,
         redirects: usize,
@@ -355,13 +368,13 @@ impl SourceReader {
         let conditions = conditions(response.headers());
         let links = response.headers().get_all(LINK).iter().cloned().collect();
         let bytes = match read_source(response, self.max_bytes).await {
-            Ok(bytes) => bytes,
-            Err(_) if !status.is_success() => return Err(refused),
-            Err(BodyError::TooLarge) => {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) | Err(_) if !status.is_success() => return Err(refused),
+            Ok(None) => {
                 let source = Source::Url(url.clone());
                 return Err(ReadError::too_large(&source, self.max_bytes));
             }
-            Err(BodyError::Broken(error)) => return Err(failed(error)),
+            Err(error) => return Err(failed(error)),
         };
         let found = FetchedSource {
             bytes,
@@ -409,20 +422,6 @@ impl fmt::Display for Source {
     }
 }
 
-async fn in_time<T>(
-    url: &Url,
-    fetched: impl Future<Output = Result<T, ReadError>>,
-) -> Result<T, ReadError> {
-    let in_time = tokio::time::timeout(FETCH_TIMEOUT, fetched).await;
-    in_time.unwrap_or_else(|_| {
-        let seconds = FETCH_TIMEOUT.as_secs();
-        let url = redacted(url);
-        Err(ReadError::new(format!(
-            "{url} was not read within {seconds} s"
-        )))
-    })
-}
-
 /// Result of one request for a source.
 pub(crate) enum SourceAnswer {
     Found(FetchedSource),
@@ -435,22 +434,15 @@ pub(crate) enum SourceAnswer {
     },
 }
 
-/// Reason for which a body was not read to its end.
-enum BodyError {
-    /// The body is longer than the limit.
-    TooLarge,
-    /// The connection failed.
-    Broken(HttpError),
-}
-
-/// Reads the body of a source. Of a web page, only the beginning is read, which holds its links.
+/// Reads the body of a source; `None` if it is longer than the limit. Of a web page, only the
+/// beginning is read, which holds its links.
 async fn read_source(
     mut response: reqwest::Response,
     max_bytes: usize,
-) -> Result<Vec<u8>, BodyError> {
+) -> Result<Option<Vec<u8>>, HttpError> {
     let mut bytes = Vec::new();
     let mut is_page = false;
-    while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
+    while let Some(chunk) = response.chunk().await? {
         bytes.extend_from_slice(&chunk);
         is_page = is_page || (bytes.len() < MAX_PAGE_BYTES && is_web_page(&bytes));
         if is_page && bytes.len() >= MAX_PAGE_BYTES {
@@ -458,10 +450,10 @@ async fn read_source(
             break;
         }
         if bytes.len() > max_bytes {
-            return Err(BodyError::TooLarge);
+            return Ok(None);
         }
     }
-    Ok(bytes)
+    Ok(Some(bytes))
 }
 
 fn status_hint(status: StatusCode) -> &'static str {
