@@ -85,15 +85,12 @@ pub async fn complete_document(
     policy: ExternalReferences,
     reader: &SourceReader,
 ) -> Vec<Diagnostic> {
-    let followed = document.files.first();
-    let followed = followed.filter(|_| policy != ExternalReferences::None);
-    let first = followed
-        .map(|file| outside(file.text()))
-        .unwrap_or_default();
-    if first.is_empty() {
-        return Vec::new();
-    }
+    let first = match document.files.first() {
+        Some(file) if policy != ExternalReferences::None => outside(file.text()),
+        _ => return Vec::new(),
+    };
     let place = match source {
+        _ if first.is_empty() => None,
         Source::Path(path) => path.canonicalize().ok().map(Source::Path),
         Source::Url(_) => Some(source.clone()),
         Source::Stdin => None,
@@ -147,8 +144,10 @@ pub async fn complete_document(
 impl Loader<'_> {
     /// The number of the file that `uri`, read in the file at `from`, names.
     async fn number(&mut self, uri: &str, from: &OpenedFile) -> Result<(u32, OpenedFile), String> {
+        let refused = |why: String| format!("`{uri}` is not read: {why}");
         let place = self
             .place(uri, &from.place)
+            .map_err(refused)
             .inspect_err(|_| self.seen.extend(absent(uri, from, self.reader)))?;
         let found = OpenedFile {
             written: written_path(uri, from, &place),
@@ -157,16 +156,15 @@ impl Loader<'_> {
         if let Some(known) = self.numbers.get(&found.place) {
             return known.clone().map(|number| (number, found));
         }
-        let number = self.read(uri, &found).await;
+        let number = self.read(&found).await.map_err(refused);
         self.numbers.insert(found.place.clone(), number.clone());
         number.map(|number| (number, found))
     }
 
-    async fn read(&mut self, uri: &str, file: &OpenedFile) -> Result<u32, String> {
+    async fn read(&mut self, file: &OpenedFile) -> Result<u32, String> {
         let place = &file.place;
         if self.files.len() >= MAX_FILES {
-            let why = format!("the document has more than {MAX_FILES} files");
-            return Err(refused(uri, &why));
+            return Err(format!("the document has more than {MAX_FILES} files"));
         }
         let is_own = matches!((place, &self.root), (Source::Url(url), Source::Url(root)) if root.origin() == url.origin());
         let reader = if is_own {
@@ -187,77 +185,67 @@ impl Loader<'_> {
         let found = found.map_err(|error| {
             let is_room_over = error.is_too_large && max_bytes < reader.max_bytes;
             let most = reader.max_bytes.saturating_mul(2);
-            let why = if is_room_over {
+            if is_room_over {
                 format!(
                     "the files that the document refers to are larger than {most} bytes together, \
                      the most that is read"
                 )
             } else {
                 error.to_string()
-            };
-            refused(uri, &why)
+            }
         })?;
         let source = file.written.clone().map(Source::Path);
         let source = source.unwrap_or_else(|| place.clone());
         self.seen.push(Revision::new(source, reader, &found));
         self.room = self.room.saturating_sub(found.bytes.len());
         // The document itself is file 0.
-        let number = u32::try_from(self.files.len() + 1)
-            .map_err(|_| format!("`{uri}` is one file too many"))?;
+        let number = u32::try_from(self.files.len() + 1).map_err(|error| error.to_string())?;
         let file = DocumentFile::parse(number, &place.name(), found.bytes)
-            .map_err(|error| refused(uri, &error.to_string()))?;
+            .map_err(|error| error.to_string())?;
         self.files.push(file);
         Ok(number)
     }
 
     /// The file or URL that the reference names, if it may be read.
     fn place(&self, uri: &str, from: &Source) -> Result<Source, String> {
-        let refused = |why: &str| refused(uri, why);
         let any = self.policy == ExternalReferences::Any;
         if let Ok(url) = Url::parse(uri) {
             let is_of_http = matches!(url.scheme(), "http" | "https");
             return match from {
-                Source::Url(_) if is_of_http => self.within(url, uri),
+                Source::Url(_) if is_of_http => self.within(url),
                 _ if is_of_http && any => Ok(Source::Url(url)),
-                _ => Err(refused("it is not a file that lies with the document")),
+                _ => Err("it is not a file that lies with the document".into()),
             };
         }
         match from {
-            Source::Stdin => Err(refused("it is not a file that lies with the document")),
+            Source::Stdin => Err("it is not a file that lies with the document".into()),
             Source::Url(base) => {
-                let url = base
-                    .join(uri)
-                    .map_err(|_| refused("it is not an address"))?;
-                self.within(url, uri)
+                let url = base.join(uri).map_err(|_| "it is not an address")?;
+                self.within(url)
             }
             Source::Path(base) => {
                 let path = percent_decode_str(uri)
                     .decode_utf8()
-                    .map_err(|_| refused("it is not a path"))?;
+                    .map_err(|_| "it is not a path")?;
                 if !any && (path.starts_with(['/', '\\']) || path.contains(['\\', '\0', ':'])) {
-                    return Err(refused("it is not a relative path"));
+                    return Err("it is not a relative path".into());
                 }
                 let path = base.parent().unwrap_or(Path::new(".")).join(path.as_ref());
-                if !EXTENSIONS.iter().any(|known| {
-                    let extension = path.extension();
-                    extension.is_some_and(|extension| extension.eq_ignore_ascii_case(known))
-                }) {
-                    return Err(refused("its name does not end in .json, .yaml or .yml"));
+                if !is_document(&path) {
+                    return Err("its name does not end in .json, .yaml or .yml".into());
                 }
                 // Resolves symbolic links, so that none leads out of the folder.
-                let path = path
-                    .canonicalize()
-                    .map_err(|error| refused(&error.to_string()))?;
+                let path = path.canonicalize().map_err(|error| error.to_string())?;
                 match &self.root {
                     Source::Path(root) if any || path.starts_with(root) => Ok(Source::Path(path)),
-                    _ => Err(refused("it lies outside of the document's folder")),
+                    _ => Err("it lies outside of the document's folder".into()),
                 }
             }
         }
     }
 
     /// The URL, if it has the origin and the folder of the document's own, or any may be read.
-    fn within(&self, url: Url, uri: &str) -> Result<Source, String> {
+    fn within(&self, url: Url) -> Result<Source, String> {
         let is_below = |root: Url| {
             url.origin() == root.origin()
                 && url.path().starts_with(root.path())
@@ -267,15 +255,18 @@ impl Loader<'_> {
         if self.policy == ExternalReferences::Any || self.root.url().is_some_and(is_below) {
             return Ok(Source::Url(url));
         }
-        Err(refused(
-            uri,
-            "it lies outside of the document's own address",
-        ))
+        Err("it lies outside of the document's own address".into())
     }
 }
 
-fn refused(uri: &str, why: &str) -> String {
-    format!("`{uri}` is not read: {why}")
+/// Returns true if the name of a file is that of a document.
+fn is_document(path: &Path) -> bool {
+    let extension = path.extension();
+    extension.is_some_and(|own| {
+        EXTENSIONS
+            .iter()
+            .any(|known| own.eq_ignore_ascii_case(known))
+    })
 }
 
 /// The path of a file that does not exist yet: it is watched, because its author may create it
@@ -288,10 +279,8 @@ fn absent(uri: &str, from: &OpenedFile, reader: &SourceReader) -> Option<Revisio
         .components()
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     let path = base.parent().filter(|_| is_below)?.join(relative.as_ref());
-    let is_document = EXTENSIONS
-        .iter()
-        .any(|known| path.extension() == Some(known.as_ref()));
-    (is_document && !path.exists()).then(|| Revision::absent(Source::Path(path), reader.clone()))
+    (is_document(&path) && !path.exists())
+        .then(|| Revision::absent(Source::Path(path), reader.clone()))
 }
 
 /// Returns the path that a relative reference spells, if it leads to the file at `place`.
