@@ -41,10 +41,6 @@ impl DocumentFile {
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
         }
-        let is_json_like = text
-            .trim_start()
-            .strip_prefix('{')
-            .is_some_and(|rest| rest.trim_start().starts_with('"'));
         let mut remark = None;
         let (text, yaml) = match text.trim_start().as_bytes().first() {
             None => return Err(LoadError::new("the document is empty")),
@@ -58,7 +54,8 @@ impl DocumentFile {
                     };
                     // The text may be a YAML flow mapping; with a quoted first name it is reported
                     // as invalid JSON.
-                    if is_json_like {
+                    let first = text.trim_start().strip_prefix('{');
+                    if first.is_some_and(|rest| rest.trim_start().starts_with('"')) {
                         let what = "the document is not valid JSON, and is read as YAML";
                         remark = Some(Diagnostic::note("#", format!("{what}: {error}")));
                     }
@@ -150,10 +147,8 @@ fn check_json(text: &str) -> Result<(), serde_json::Error> {
 /// Decodes UTF-8, or UTF-16 if there is a byte order mark of it.
 fn decode_text(bytes: Vec<u8>) -> Result<String, LoadError> {
     let wide = |bytes: &[u8], join: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> = bytes
-            .chunks_exact(2)
-            .filter_map(|pair| Some(join([*pair.first()?, *pair.get(1)?])))
-            .collect();
+        let (pairs, _) = bytes.as_chunks();
+        let units: Vec<u16> = pairs.iter().map(|pair| join(*pair)).collect();
         String::from_utf16(&units).map_err(|_| not_text(0))
     };
     match bytes.as_slice() {

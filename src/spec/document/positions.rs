@@ -25,31 +25,18 @@ pub(crate) type Position = (usize, usize);
 
 impl Wanted {
     /// The tree of places in `node`, each an offset of its file's text at which a value starts, and
-    /// a number; sorted by offset.
+    /// a number; sorted by offset. What is not in a value, but beside it, belongs to the value around
+    /// both.
     pub(crate) fn at(node: Node<'_>, places: &[(usize, usize)]) -> Self {
         let mut wanted = Self::default();
-        let start = node.span().range().start;
-        let mut rest = places;
-        let own = rest.partition_point(|(offset, _)| *offset <= start);
-        wanted
-            .here
-            .extend(rest.iter().take(own).map(|(_, number)| *number));
-        rest = rest.get(own..).unwrap_or_default();
-        // What is not in a value, but before it, belongs to the value around both.
-        let mut within = |inner: Node<'_>| -> &[(usize, usize)] {
-            let std::ops::Range { start, end } = inner.span().range();
-            let before = rest.partition_point(|(offset, _)| *offset < start);
-            let (outside, from) = rest.split_at_checked(before).unwrap_or((rest, &[]));
-            wanted
-                .here
-                .extend(outside.iter().map(|(_, number)| *number));
-            let (inside, after) = from
-                .split_at_checked(from.partition_point(|(offset, _)| *offset < end))
-                .unwrap_or((from, &[]));
-            rest = after;
-            inside
+        let before = |offset: usize| places.partition_point(|(place, _)| *place < offset);
+        let numbers = |from: usize, to: usize| {
+            let places = places.get(from..to).unwrap_or_default();
+            places.iter().map(|(_, number)| *number)
         };
-        if places.len() == own {
+        let mut passed = before(node.span().range().start + 1);
+        wanted.here.extend(numbers(0, passed));
+        if passed == places.len() {
             return wanted;
         }
         let members = node.members().into_iter().flatten();
@@ -57,16 +44,19 @@ impl Wanted {
         let items = items.map(|(index, item)| (index.to_string().into(), item));
         let mut seen: HashMap<Cow<'_, str>, usize> = HashMap::default();
         for (name, inner) in members.chain(items) {
-            let inside = within(inner);
+            let span = inner.span().range();
+            let (start, end) = (before(span.start), before(span.end));
+            wanted.here.extend(numbers(passed, start));
+            passed = end;
             let occurrence = seen.entry(name.clone()).or_default();
-            if !inside.is_empty() {
+            if let Some(inside @ [_, ..]) = places.get(start..end) {
                 let below = Self::at(inner, inside);
                 let named = wanted.members.entry(name.into_owned()).or_default();
                 named.push((*occurrence, below));
             }
             *occurrence += 1;
         }
-        wanted.here.extend(rest.iter().map(|(_, number)| *number));
+        wanted.here.extend(numbers(passed, places.len()));
         wanted
     }
 
@@ -84,6 +74,7 @@ impl Wanted {
 }
 
 /// A collection that is being read.
+#[derive(Default)]
 struct OpenNode<'w> {
     wanted: Option<&'w Wanted>,
     /// Index of the next item; `None` in a mapping.
@@ -106,12 +97,10 @@ impl<'w> OpenNode<'w> {
         }
         let name = self.name.take()?;
         let wanted = self.wanted?.members.get(&name)?;
-        let occurrence = self.seen.entry(name).or_default();
-        *occurrence += 1;
+        let seen = self.seen.entry(name).or_default();
+        *seen += 1;
         let mut wanted = wanted.iter();
-        wanted
-            .find(|(number, _)| number + 1 == *occurrence)
-            .map(|(_, inner)| inner)
+        wanted.find_map(|(number, inner)| (number + 1 == *seen).then_some(inner))
     }
 }
 
@@ -141,8 +130,7 @@ pub(crate) fn positions(yaml: &str, wanted: &Wanted, count: usize) -> Vec<Option
             open.push(OpenNode {
                 wanted: inner,
                 next: matches!(event, Event::SequenceStart(..)).then_some(0),
-                name: None,
-                seen: HashMap::default(),
+                ..OpenNode::default()
             });
         }
     }
