@@ -66,7 +66,9 @@ fn declared_operations(document: &Document) -> Vec<(String, Method, PathTemplate
             continue;
         };
         let referred = item.get("$ref").and_then(|reference| {
-            let target = document.target(&reference.string()?, reference).ok()?;
+            let target = document
+                .target(&reference.string()?, reference.span())
+                .ok()?;
             document.resolve(target).ok()?.object()
         });
         let items = || [Some(&item), referred.as_ref()].into_iter().flatten();

@@ -281,7 +281,9 @@ mod tests {
         assert!(
             generate(
                 &document,
-                document.target("#/components/schemas/T", root).unwrap()
+                document
+                    .target("#/components/schemas/T", root.span())
+                    .unwrap()
             )
             .to_string()
             .len()

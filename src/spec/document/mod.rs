@@ -64,7 +64,16 @@ pub struct Document {
     pub(crate) links: HashMap<(u32, String), Result<u32, String>>,
     /// URL of the document, to resolve relative server URLs against.
     pub url: Option<Url>,
-    pub(crate) index: Index,
+    version: Version,
+    title: String,
+    api_version: Option<String>,
+    description: Option<String>,
+    summary: Option<String>,
+    /// Addresses that the document gives people, if they are `https`.
+    website: Option<Url>,
+    logo: Option<Url>,
+    /// 3.2 `$self`: the document's own name in references.
+    own_name: Option<String>,
     /// Long objects that references lead through, opened.
     opened: Mutex<HashMap<Span, HashMap<String, Span>>>,
     /// Read when a reference first needs it.
@@ -76,24 +85,15 @@ pub struct Document {
 /// The longest address of a document that people or clients may open, in bytes.
 const MAX_URL_BYTES: usize = 2048;
 
-/// What the root object says of the document.
-#[derive(Debug)]
-pub(crate) struct Index {
-    pub(crate) version: Version,
-    title: String,
-    api_version: Option<String>,
-    description: Option<String>,
-    summary: Option<String>,
-    /// Addresses that the document gives people, if they are `https`.
-    website: Option<Url>,
-    logo: Option<Url>,
-    /// 3.2 `$self`: the document's own name in references.
-    pub(crate) own_name: Option<String>,
-}
-
-impl Index {
-    fn new(root: Node<'_>) -> Result<Self, LoadError> {
-        let root = root.object().ok_or_else(|| {
+impl Document {
+    /// Reads bytes that contain JSON or YAML; the content determines the format, not the file name.
+    ///
+    /// # Errors
+    /// [`LoadError`] if the document as a whole cannot be read. Errors of single operations are
+    /// reported when they are read.
+    pub fn parse(bytes: Vec<u8>, url: Option<Url>) -> Result<Self, LoadError> {
+        let file = DocumentFile::parse(0, "", bytes)?;
+        let root = file.root().object().ok_or_else(|| {
             LoadError::not_open_api("it is not an object with an `openapi` member")
         })?;
         let version = version(&root)?;
@@ -108,13 +108,12 @@ impl Index {
             return Err(LoadError::not_open_api("it has no `paths`"));
         }
         let info = root.object("info");
-        let https_url = |object: Object<'_>| {
-            let text = object.text("url")?;
-            let url = Url::parse(text.trim()).ok()?;
-            let is_plain = url.username().is_empty() && url.password().is_none();
-            (url.scheme() == "https" && is_plain && text.len() <= MAX_URL_BYTES).then_some(url)
-        };
+        let own_name = root.text("$self");
+        let own_url = own_name
+            .as_deref()
+            .and_then(|name| Url::options().base_url(url.as_ref()).parse(name).ok());
         Ok(Self {
+            url: own_url.or(url),
             version,
             title: match info.text("title") {
                 Some(title) if !title.trim().is_empty() => title,
@@ -123,32 +122,11 @@ impl Index {
             api_version: info.text("version"),
             description: info.text("description"),
             summary: info.text("summary"),
-            website: https_url(root.object("externalDocs")),
-            logo: https_url(info.object("x-logo")),
-            own_name: root.text("$self"),
-        })
-    }
-}
-
-impl Document {
-    /// Reads bytes that contain JSON or YAML; the content determines the format, not the file name.
-    ///
-    /// # Errors
-    /// [`LoadError`] if the document as a whole cannot be read. Errors of single operations are
-    /// reported when they are read.
-    pub fn parse(bytes: Vec<u8>, url: Option<Url>) -> Result<Self, LoadError> {
-        let file = DocumentFile::parse(0, "", bytes)?;
-        let index = Index::new(file.root())?;
-        let url = index
-            .own_name
-            .as_deref()
-            .and_then(|name| Url::options().base_url(url.as_ref()).parse(name).ok())
-            .or(url);
-        Ok(Self {
+            website: https_url(&root.object("externalDocs")),
+            logo: https_url(&info.object("x-logo")),
+            own_name,
             files: vec![file],
             links: HashMap::default(),
-            url,
-            index,
             opened: Mutex::default(),
             named: OnceLock::new(),
             seen: Vec::new(),
@@ -187,43 +165,43 @@ impl Document {
     /// The OpenAPI version.
     #[must_use]
     pub fn version(&self) -> Version {
-        self.index.version
+        self.version
     }
 
     /// Returns `info.title`, or `API` if there is none.
     #[must_use]
     pub fn title(&self) -> &str {
-        &self.index.title
+        &self.title
     }
 
     /// `info.version`.
     #[must_use]
     pub fn api_version(&self) -> Option<&str> {
-        self.index.api_version.as_deref()
+        self.api_version.as_deref()
     }
 
     /// `info.description`.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
-        self.index.description.as_deref()
+        self.description.as_deref()
     }
 
     /// `info.summary` (3.1).
     #[must_use]
     pub fn summary(&self) -> Option<&str> {
-        self.index.summary.as_deref()
+        self.summary.as_deref()
     }
 
     /// `externalDocs.url`, if it is an `https` URL.
     #[must_use]
     pub fn website(&self) -> Option<&Url> {
-        self.index.website.as_ref()
+        self.website.as_ref()
     }
 
     /// `info.x-logo.url`, which documentation tools read, if it is an `https` URL.
     #[must_use]
     pub fn logo(&self) -> Option<&Url> {
-        self.index.logo.as_ref()
+        self.logo.as_ref()
     }
 
     /// The value at `span`.
@@ -281,6 +259,14 @@ impl Document {
         }
         found
     }
+}
+
+/// The `url` of an object, if people may open it.
+fn https_url(object: &Object<'_>) -> Option<Url> {
+    let text = object.text("url")?;
+    let url = Url::parse(text.trim()).ok()?;
+    let is_plain = url.username().is_empty() && url.password().is_none();
+    (url.scheme() == "https" && is_plain && text.len() <= MAX_URL_BYTES).then_some(url)
 }
 
 fn version(root: &Object<'_>) -> Result<Version, LoadError> {
@@ -388,7 +374,7 @@ mod tests {
                 "components":{"schemas":{"A":{"type":"string"}},"parameters":{"P":{"$ref":"#/components/parameters/Q"},"Q":{"$ref":"#/components/parameters/P"}}}}"##,
         )
         .unwrap();
-        let target = |reference: &str| document.target(reference, document.files[0].root());
+        let target = |reference: &str| document.target(reference, document.root().span());
         assert_eq!(
             target("#/components/schemas/A").unwrap().text(),
             r#"{"type":"string"}"#

@@ -16,19 +16,11 @@ impl Document {
     ///
     /// # Errors
     /// A sentence with the reason: the reference is dangling, or names a file that is not read.
-    pub fn target<'a>(&'a self, reference: &str, from: Node<'_>) -> Result<Node<'a>, String> {
-        self.target_from(reference, from.span())
-    }
-
-    /// Returns the value that a `$ref` in the file of `from` names, like [`Document::target`].
-    ///
-    /// # Errors
-    /// As [`Document::target`].
-    pub fn target_from(&self, reference: &str, from: Span) -> Result<Node<'_>, String> {
+    pub fn target(&self, reference: &str, from: Span) -> Result<Node<'_>, String> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let file = if uri.is_empty() {
             from.file
-        } else if self.index.own_name.as_deref() == Some(uri) {
+        } else if self.own_name.as_deref() == Some(uri) {
             0
         } else {
             match self.links.get(&(from.file, uri.to_owned())) {
@@ -97,7 +89,7 @@ impl Document {
         for _ in 0..MAX_CHAIN {
             match node.member("$ref").and_then(Node::string) {
                 None => return Ok(node),
-                Some(reference) => node = self.target(&reference, node)?,
+                Some(reference) => node = self.target(&reference, node.span())?,
             }
         }
         Err(ENDLESS.into())
@@ -110,7 +102,7 @@ impl Document {
             let object = node.object()?;
             match object.get("$ref").and_then(Node::string) {
                 None => return Some(object),
-                Some(reference) => node = self.target(&reference, node).ok()?,
+                Some(reference) => node = self.target(&reference, node.span()).ok()?,
             }
         }
         None
@@ -132,7 +124,7 @@ impl Document {
     /// The `description` beside a `$ref`, which overrides the referenced one (OAS 3.1 and later,
     /// "Reference Object").
     pub(crate) fn said_beside(&self, node: Node<'_>) -> Option<String> {
-        if self.index.version < Version::V3_1 {
+        if self.version < Version::V3_1 {
             return None;
         }
         node.member("$ref")?;
@@ -162,19 +154,19 @@ impl Document {
         Some(self.node(self.named().get(name, place)?))
     }
 
-    /// Returns the target of a `$dynamicRef`, like [`Document::target_from`]. The target may depend
+    /// Returns the target of a `$dynamicRef`, like [`Document::target`]. The target may depend
     /// on the references that led there.
     ///
     /// # Errors
-    /// As for [`Document::target_from`]; or a sentence that several schemas have that anchor,
+    /// As for [`Document::target`]; or a sentence that several schemas have that anchor,
     /// because any of them may be meant.
-    pub fn dynamic_target_from(&self, reference: &str, from: Span) -> Result<Node<'_>, String> {
+    pub fn dynamic_target(&self, reference: &str, from: Span) -> Result<Node<'_>, String> {
         let anchor = reference.find('#').and_then(|start| reference.get(start..));
         if anchor.is_some_and(|anchor| self.named().count(anchor) > 1) {
             return Err(format!(
                 "`{reference}` means different schemas in different places"
             ));
         }
-        self.target_from(reference, from)
+        self.target(reference, from)
     }
 }

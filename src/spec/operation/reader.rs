@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
     fn referred(&self, reference: Node<'a>) -> Result<Node<'a>, String> {
         let text = reference.string().ok_or("its `$ref` is not a string")?;
         self.document
-            .resolve(self.document.target(&text, reference)?)
+            .resolve(self.document.target(&text, reference.span())?)
     }
 
     /// OAS: `operationId` is unique among all operations of an API.

@@ -64,7 +64,7 @@ impl<'d> Marks<'d> {
 
     fn target(&self, schema: &JsonObject, from: Span) -> Option<Node<'d>> {
         let reference = keyword(schema, "$ref")?.as_str()?;
-        self.document.target_from(reference, from).ok()
+        self.document.target(reference, from).ok()
     }
 
     fn is_component_marked(&self, component: Node<'_>) -> bool {

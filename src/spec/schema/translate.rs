@@ -76,9 +76,9 @@ impl<'d> Translator<'d> {
     /// The `$defs` name for a reference of the document.
     fn name(&mut self, reference: &str, is_dynamic: bool) -> Result<String, String> {
         let node = if is_dynamic {
-            self.document.dynamic_target_from(reference, self.from)?
+            self.document.dynamic_target(reference, self.from)?
         } else {
-            self.document.target_from(reference, self.from)?
+            self.document.target(reference, self.from)?
         };
         let span = node.span();
         if let Some(name) = self.names.get(&span) {
