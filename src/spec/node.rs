@@ -99,7 +99,7 @@ impl<'a> Node<'a> {
     /// Returns the members one after the other, without a list of them, or `None` if the value is
     /// not an object.
     pub(crate) fn members(self) -> Option<Contents<'a>> {
-        Contents::of(self).filter(|_| self.text.starts_with('{'))
+        Contents::of(self, b'{')
     }
 
     /// Returns the member of that name, as [`Object::get`] does, without a list of all members.
@@ -110,7 +110,7 @@ impl<'a> Node<'a> {
 
     /// Returns the items, or `None` if the value is not an array.
     pub fn array(self) -> Option<Vec<Node<'a>>> {
-        let mut items = Contents::of(self).filter(|_| self.text.starts_with('['))?;
+        let mut items = Contents::of(self, b'[')?;
         let all = items.by_ref().map(|(_, item)| item).collect();
         items.is_whole().then_some(all)
     }
@@ -118,7 +118,7 @@ impl<'a> Node<'a> {
     /// Returns the items one after the other, without a list of them, or `None` if the value is not
     /// an array.
     pub(crate) fn items(self) -> Option<impl Iterator<Item = Node<'a>>> {
-        let items = Contents::of(self).filter(|_| self.text.starts_with('['))?;
+        let items = Contents::of(self, b'[')?;
         Some(items.map(|(_, item)| item))
     }
 
@@ -245,31 +245,27 @@ pub(crate) struct Contents<'a> {
     /// The object or array, with the jumps that were not passed yet.
     around: Node<'a>,
     at: usize,
-    is_object: bool,
+    closing: u8,
     is_over: bool,
 }
 
 impl<'a> Contents<'a> {
-    /// Returns `None` if the value is neither an object nor an array.
-    pub(super) fn of(around: Node<'a>) -> Option<Self> {
+    /// Returns `None` if the value does not begin with that bracket.
+    fn of(around: Node<'a>, opening: u8) -> Option<Self> {
         let mut members = Self {
             around,
             at: 0,
-            is_object: around.text.starts_with('{'),
+            closing: if opening == b'{' { b'}' } else { b']' },
             is_over: false,
         };
-        members.pass(b'{').or_else(|| members.pass(b'['))?;
-        members.is_over = members.pass(members.closing()).is_some();
+        members.pass(opening)?;
+        members.is_over = members.pass(members.closing).is_some();
         Some(members)
     }
 
     /// Returns true if all members were read, and nothing is behind the last bracket.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_over && self.at == self.around.text.len()
-    }
-
-    fn closing(&self) -> u8 {
-        if self.is_object { b'}' } else { b']' }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -338,14 +334,14 @@ impl<'a> Iterator for Contents<'a> {
         if self.is_over {
             return None;
         }
-        let key = if self.is_object {
+        let key = if self.closing == b'}' {
             self.key()?
         } else {
             Cow::Borrowed("")
         };
         let value = self.value()?;
         if self.pass(b',').is_none() {
-            self.pass(self.closing())?;
+            self.pass(self.closing)?;
             self.is_over = true;
         }
         Some((key, value))
@@ -433,8 +429,12 @@ mod tests {
         assert!(Node::new(&deep).value().is_none());
     }
 
+    fn contents(node: Node<'_>) -> Option<Contents<'_>> {
+        Contents::of(node, b'{').or_else(|| Contents::of(node, b'['))
+    }
+
     fn read<'t>(text: &'t str, jumps: &[Jump]) -> Option<Vec<(String, &'t str)>> {
-        let mut members = Contents::of(Node::in_file(0, text, jumps))?;
+        let mut members = contents(Node::in_file(0, text, jumps))?;
         let all = members
             .by_ref()
             .map(|(key, node)| (key.into_owned(), text.get(node.span().range()).unwrap()))
@@ -492,8 +492,8 @@ mod tests {
         fn any_text_is_split_or_not_but_never_panics(text in "[a-b{}\\[\\]\":, \\\\é]{0,40}") {
             for text in [format!("{{{text}"), format!("[{text}"), text] {
                 let jumps = jumps(&text);
-                Contents::of(Node::in_file(0, &text, &jumps)).map(Iterator::count);
-                let _ = Contents::of(Node::new(&text)).map(Iterator::count);
+                contents(Node::in_file(0, &text, &jumps)).map(Iterator::count);
+                let _ = contents(Node::new(&text)).map(Iterator::count);
             }
         }
     }
@@ -501,7 +501,7 @@ mod tests {
     #[test]
     fn a_text_that_is_not_one_value_has_no_members() {
         for text in ["{} x", "{\"a\":1,}", "{\"a\" 1}", "{\"a\":}", "{"] {
-            let members = Contents::of(Node::new(text)).map(|mut members| {
+            let members = contents(Node::new(text)).map(|mut members| {
                 members.by_ref().for_each(drop);
                 members.is_whole()
             });
