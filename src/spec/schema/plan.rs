@@ -71,15 +71,10 @@ pub(crate) type Components = HashMap<String, Component>;
 /// The components that are inlined into the schema of one tool.
 pub(crate) struct InlinePlan<'c> {
     components: &'c Components,
-    choice: InlinedComponents<'c>,
-}
-
-/// The chosen ones of the components that could be inlined.
-enum InlinedComponents<'c> {
-    All,
-    Small,
-    /// The small ones, and these, which are referred to only once.
-    SmallAnd(HashSet<&'c str>),
+    /// True if each is inlined that can be, not only the small ones.
+    inlines_all: bool,
+    /// Those that are inlined as well, because they are referred to only once.
+    once: HashSet<&'c str>,
 }
 
 /// A component as a definition: with what the plan inlines into it.
@@ -107,26 +102,25 @@ impl<'c> InlinePlan<'c> {
             .iter()
             .filter_map(|name| Some(components.get(name)?.expanded.get()?.size));
         let total = sizes.fold(json_size(root), usize::saturating_add);
-        let choice = if total <= INLINE_TOOL {
-            InlinedComponents::All
-        } else if total > room {
-            // What is near must not be crowded out by what is inside of something.
-            InlinedComponents::Small
+        let inlines_all = total <= INLINE_TOOL;
+        // What is near must not be crowded out by what is inside of something.
+        let once = if inlines_all || total > room {
+            HashSet::default()
         } else {
-            InlinedComponents::SmallAnd(used_once(components, roots))
+            used_once(components, roots)
         };
-        Self { components, choice }
+        Self {
+            components,
+            inlines_all,
+            once,
+        }
     }
 
     /// The component of that name, if it is inlined.
     pub(crate) fn inlined(&self, name: &str) -> Option<&'c Component> {
         let component = self.components.get(name)?;
         let Expansion { size, depth } = *component.expanded.get()?;
-        let is_chosen = match &self.choice {
-            InlinedComponents::All => true,
-            InlinedComponents::Small => size <= INLINE_COMPONENT,
-            InlinedComponents::SmallAnd(once) => size <= INLINE_COMPONENT || once.contains(name),
-        };
+        let is_chosen = self.inlines_all || size <= INLINE_COMPONENT || self.once.contains(name);
         (is_chosen && depth <= INLINE_DEPTH).then_some(component)
     }
 
@@ -136,31 +130,29 @@ impl<'c> InlinePlan<'c> {
         };
         let new = || Rc::new(Definition::new(component.schema.clone(), self));
         let [all, small] = &component.definitions;
-        match self.choice {
-            InlinedComponents::All => Rc::clone(all.get_or_init(new)),
-            InlinedComponents::Small => Rc::clone(small.get_or_init(new)),
-            InlinedComponents::SmallAnd(_) => {
-                let mut large = Vec::new();
-                self.add_large_inlined(component, &mut large);
-                if large.is_empty() {
-                    return Rc::clone(small.get_or_init(new));
-                }
-                let mut kept = component.other_definitions.borrow_mut();
-                let is_same =
-                    |names: &[Box<str>]| names.iter().map(Box::as_ref).eq(large.iter().copied());
-                if let Some((_, definition)) = kept.iter().find(|(names, _)| is_same(names)) {
-                    return Rc::clone(definition);
-                }
-                let definition = new();
-                if kept.len() < MAX_KEPT_DEFINITIONS {
-                    kept.push((
-                        large.into_iter().map(Box::from).collect(),
-                        Rc::clone(&definition),
-                    ));
-                }
-                definition
-            }
+        if self.inlines_all {
+            return Rc::clone(all.get_or_init(new));
         }
+        let mut large = Vec::new();
+        if !self.once.is_empty() {
+            self.add_large_inlined(component, &mut large);
+        }
+        if large.is_empty() {
+            return Rc::clone(small.get_or_init(new));
+        }
+        let mut kept = component.other_definitions.borrow_mut();
+        let is_same = |names: &[Box<str>]| names.iter().map(Box::as_ref).eq(large.iter().copied());
+        if let Some((_, definition)) = kept.iter().find(|(names, _)| is_same(names)) {
+            return Rc::clone(definition);
+        }
+        let definition = new();
+        if kept.len() < MAX_KEPT_DEFINITIONS {
+            kept.push((
+                large.into_iter().map(Box::from).collect(),
+                Rc::clone(&definition),
+            ));
+        }
+        definition
     }
 
     /// Adds what is inlined into a component although it is not small, in the order of its
@@ -259,28 +251,16 @@ impl Definition {
 
 /// The components that are referred to once among all that the `roots` lead to.
 fn used_once<'c>(components: &'c Components, roots: &[String]) -> HashSet<&'c str> {
-    let mut uses: HashMap<&str, usize> = HashMap::default();
-    let mut queue: Vec<&'c str> = Vec::new();
-    let mut count = |name: &str, queue: &mut Vec<&'c str>| {
-        let Some((name, _)) = components.get_key_value(name) else {
-            return;
+    let mut uses: HashMap<&'c str, usize> = HashMap::default();
+    let mut queue: Vec<&String> = roots.iter().collect();
+    while let Some(name) = queue.pop() {
+        let Some((name, component)) = components.get_key_value(name) else {
+            continue;
         };
-        let uses = uses.entry(name.as_str()).or_default();
+        let uses = uses.entry(name).or_default();
         *uses += 1;
         if *uses == 1 {
-            queue.push(name.as_str());
-        }
-    };
-    for name in roots {
-        count(name, &mut queue);
-    }
-    while let Some(name) = queue.pop() {
-        for reference in components
-            .get(name)
-            .into_iter()
-            .flat_map(|component| &component.references)
-        {
-            count(reference, &mut queue);
+            queue.extend(&component.references);
         }
     }
     uses.into_iter()
