@@ -28,20 +28,23 @@ impl NewNames {
     /// Changes the names of properties that are not legal keys, everywhere in `root`.
     pub(crate) fn apply_to(root: &mut Value) -> Option<Self> {
         let deep = levels(root) > MAX_LEVELS;
-        let root = root
-            .as_object_mut()
-            .filter(|root| !deep && has_odd_names(root))?;
-        let names = Self::of(root);
+        let root = root.as_object_mut().filter(|_| !deep)?;
+        let mut odd = Vec::new();
+        add_odd_names(root, &mut odd);
+        if odd.is_empty() {
+            return None;
+        }
+        let names = Self::of(odd, root);
         names.apply(root, &root.clone());
         Some(names)
     }
 
-    fn of(root: &Schema) -> Self {
-        let (mut declared, mut taken) = (Vec::new(), HashSet::default());
-        collect_names(root, &mut declared, &mut taken);
+    fn of(odd: Vec<&String>, root: &Schema) -> Self {
+        let mut taken = HashSet::default();
+        add_names(root, &mut taken);
         let mut names = Self::default();
-        for name in declared {
-            if !argument_names::is_legal(name) && !names.0.contains_key(name) {
+        for name in odd {
+            if !names.0.contains_key(name) {
                 let legal = argument_names::sanitize_argument_name(name);
                 let key = argument_names::claim(&mut taken, &legal, "property");
                 names.0.insert(name.clone(), key);
@@ -207,31 +210,26 @@ impl NewNames {
     }
 }
 
-fn has_odd_names(schema: &Schema) -> bool {
+/// Adds the names of properties that are not legal keys, in the order of the document.
+fn add_odd_names<'s>(schema: &'s Schema, odd: &mut Vec<&'s String>) {
     let properties = keyword(schema, "properties").and_then(Value::as_object);
-    let mut names = properties.into_iter().flat_map(Map::keys);
-    let mut found = names.any(|name| !argument_names::is_legal(name));
+    let names = properties.into_iter().flat_map(Map::keys);
+    odd.extend(names.filter(|name| !argument_names::is_legal(name)));
     each(schema, |inner| {
-        found = found || inner.as_object().is_some_and(has_odd_names);
+        if let Value::Object(inner) = inner {
+            add_odd_names(inner, odd);
+        }
     });
-    found
 }
 
-/// Adds the names of all properties, in the order of the document, and all names that must stay
-/// what they are if they are legal.
-fn collect_names<'s>(
-    schema: &'s Schema,
-    declared: &mut Vec<&'s String>,
-    all: &mut HashSet<String>,
-) {
-    let properties = keyword(schema, "properties").and_then(Value::as_object);
-    declared.extend(properties.into_iter().flat_map(Map::keys));
+/// Adds all names that must stay what they are if they are legal.
+fn add_names(schema: &Schema, names: &mut HashSet<String>) {
     each_name(schema, true, &mut |name| {
-        all.insert(name.to_owned());
+        names.insert(name.to_owned());
     });
     each(schema, |inner| {
         if let Value::Object(inner) = inner {
-            collect_names(inner, declared, all);
+            add_names(inner, names);
         }
     });
 }
