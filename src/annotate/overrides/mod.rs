@@ -15,7 +15,7 @@ use crate::spec::operation::rules::{ArgumentRule, CallKeys, WaitRule};
 use crate::text;
 
 /// The fields that are set; a field that is absent keeps the value of weaker sources.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct Override {
     /// True if the operation may become a tool.
     pub enabled: Option<bool>,

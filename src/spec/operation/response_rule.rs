@@ -163,7 +163,7 @@ impl ResponseRule {
     /// The keys that are set, with the names of what it masks.
     pub(crate) fn keys_in_words(&self) -> String {
         let masks = format!("mask ({})", self.mask_names());
-        let keys = [
+        set_keys(&[
             ("fields", !self.fields.is_empty()),
             ("drop", !self.drop.is_empty()),
             ("jq", self.jq.is_some()),
@@ -171,15 +171,19 @@ impl ResponseRule {
             ("max_tokens", self.max_tokens.is_some()),
             ("file", self.file == Some(true)),
             (&masks, !self.masks.is_empty()),
-        ];
-        let set = keys.into_iter().filter(|(_, is_set)| *is_set);
-        set.map(|(key, _)| key).collect::<Vec<_>>().join(", ")
+        ])
     }
 
     /// Returns true if the rule removes members of replies, so errors must not show them.
     pub fn withholds(&self) -> bool {
         !self.fields.is_empty() || !self.drop.is_empty() || self.jq.is_some()
     }
+}
+
+/// The keys that are set, in words.
+pub(super) fn set_keys(keys: &[(&str, bool)]) -> String {
+    let set = keys.iter().filter(|(_, is_set)| *is_set);
+    set.map(|(key, _)| *key).collect::<Vec<_>>().join(", ")
 }
 
 impl FieldPattern {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use http::HeaderName;
 use schemars::JsonSchema;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
 
 use super::parameter::{Location, Parameter};
-use super::response_rule::ResponseRule;
+use super::response_rule::{ResponseRule, set_keys};
 
 /// The argument of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum ValueSource {
 }
 
 /// The operator's settings for one argument. Parts without a setting follow the document.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ArgumentRule {
     /// The argument.
     pub target: ArgumentTarget,
@@ -230,15 +230,13 @@ impl WaitRule {
         let Self::Wait(settings) = self else {
             return "false".to_owned();
         };
-        let keys = [
+        set_keys(&[
             ("status", settings.status.is_some()),
             ("done", settings.done.is_some()),
             ("failed", settings.failed.is_some()),
             ("result", settings.result.is_some()),
             ("interval", settings.interval.is_some()),
-        ];
-        let set = keys.into_iter().filter(|(_, is_set)| *is_set);
-        set.map(|(key, _)| key).collect::<Vec<_>>().join(", ")
+        ])
     }
 }
 
@@ -359,20 +357,6 @@ impl ValueSource {
             Self::Secret { .. } => "from the environment".to_owned(),
             Self::Forward(name) => format!("from the client's header `{name}`"),
             Self::Claim(name) => format!("from the claim `{name}` of the client's token"),
-        }
-    }
-}
-
-impl PartialEq for ValueSource {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Literal(one), Self::Literal(other)) => one == other,
-            (Self::Secret { value: one, .. }, Self::Secret { value: other, .. }) => {
-                one.expose_secret() == other.expose_secret()
-            }
-            (Self::Forward(one), Self::Forward(other)) => one == other,
-            (Self::Claim(one), Self::Claim(other)) => one == other,
-            _ => false,
         }
     }
 }
