@@ -63,10 +63,14 @@ impl TryFrom<MaskKeys> for Mask {
     type Error = String;
 
     fn try_from(keys: MaskKeys) -> Result<Self, String> {
-        match keys {
-            MaskKeys::Known(known) => Self::known(known),
-            MaskKeys::Own(own) => Self::of_pattern(&own.name, &own.pattern),
-        }
+        let (name, values) = match keys {
+            MaskKeys::Own(own) => return Self::of_pattern(&own.name, &own.pattern),
+            MaskKeys::Known(KnownMask::Email) => return Self::of_pattern("email", EMAIL),
+            MaskKeys::Known(KnownMask::Jwt) => return Self::of_pattern("jwt", JWT),
+            MaskKeys::Known(KnownMask::Card) => ("card".into(), MaskedValues::Card),
+            MaskKeys::Known(KnownMask::Iban) => ("iban".into(), MaskedValues::Iban),
+        };
+        Ok(Self { name, values })
     }
 }
 
@@ -94,21 +98,6 @@ impl PartialEq for Mask {
 impl Eq for Mask {}
 
 impl Mask {
-    /// Makes a mask that needs no pattern.
-    pub(crate) fn known(kind: KnownMask) -> Result<Self, String> {
-        let pattern = |text| Regex::new(text).map(MaskedValues::Pattern);
-        let (name, values) = match kind {
-            KnownMask::Card => ("card", Ok(MaskedValues::Card)),
-            KnownMask::Iban => ("iban", Ok(MaskedValues::Iban)),
-            KnownMask::Email => ("email", pattern(EMAIL)),
-            KnownMask::Jwt => ("jwt", pattern(JWT)),
-        };
-        Ok(Self {
-            name: name.into(),
-            values: values.map_err(|error| error.to_string())?,
-        })
-    }
-
     /// Makes a mask of a pattern.
     ///
     /// # Errors
