@@ -9,8 +9,8 @@ use crate::spec::document::Version;
 use crate::spec::node::Node;
 use crate::spec::{Diagnostic, Document};
 
-/// More of them say nothing new.
-const MAX_MISSPELLED_KEYS: usize = 100;
+/// More faults of one kind say nothing new.
+const MAX_FAULTS: usize = 100;
 
 /// Adds the keys of an object that are misspelled, each with the key that was meant, and those of
 /// another version.
@@ -19,7 +19,7 @@ pub(super) fn add_misspelled_keys(
     version: Version,
     found: &mut Vec<Diagnostic>,
 ) {
-    let Some(kind) = object.kind.filter(|_| found.len() < MAX_MISSPELLED_KEYS) else {
+    let Some(kind) = object.kind.filter(|_| found.len() < MAX_FAULTS) else {
         return;
     };
     for (key, value) in object.members.iter() {
@@ -83,14 +83,12 @@ fn nearest_key(key: &str, known: impl Iterator<Item = &'static str>) -> Option<&
         .map(|(_, known)| known)
 }
 
-/// More of them say nothing new.
-const MAX_DUPLICATE_KEYS: usize = 100;
 /// The most members of an object for which comparing all pairs takes less time than a set.
 const MAX_COMPARED_MEMBERS: usize = 12;
 
 /// Adds the keys that the object has twice, each at its second use.
 pub(super) fn add_duplicate_keys(object: &WalkedObject<'_, '_>, found: &mut Vec<Diagnostic>) {
-    if found.len() >= MAX_DUPLICATE_KEYS {
+    if found.len() >= MAX_FAULTS {
         return;
     }
     let mut add = |(key, value): (&str, Node<'_>)| {
@@ -111,9 +109,6 @@ pub(super) fn add_duplicate_keys(object: &WalkedObject<'_, '_>, found: &mut Vec<
         .filter(|(key, _)| !keys.insert(*key))
         .for_each(add);
 }
-
-/// More of them say nothing new.
-const MAX_DANGLING_REFERENCES: usize = 100;
 
 /// The references that lead nowhere, each target once.
 pub(super) struct DanglingReferences<'d> {
@@ -144,7 +139,7 @@ impl<'d> DanglingReferences<'d> {
 
     /// Adds the reference in place of an object if it has no target.
     pub(super) fn add(&mut self, object: &WalkedObject<'_, '_>) {
-        if self.seen.len() >= MAX_DANGLING_REFERENCES || object.kind.is_none() {
+        if self.seen.len() >= MAX_FAULTS || object.kind.is_none() {
             return;
         }
         let Some(node) = object.members.get("$ref") else {
