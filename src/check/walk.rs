@@ -123,26 +123,23 @@ pub(super) struct ObjectKind(usize);
 /// The objects below a key: their kind, and how many levels of names are between.
 type ObjectsBelow = Option<(ObjectKind, usize)>;
 
-/// The keys of a kind, with the versions of each.
-type KnownKeys = HashMap<&'static str, (&'static str, ObjectsBelow)>;
+/// The versions that have each key of each kind, and the objects below it.
+type KnownKeys = HashMap<(ObjectKind, &'static str), (&'static str, ObjectsBelow)>;
 
-static KEYS: LazyLock<Vec<KnownKeys>> = LazyLock::new(|| {
-    let mut keys = vec![KnownKeys::default(); NAMES.len()];
+static KEYS: LazyLock<KnownKeys> = LazyLock::new(|| {
+    let mut keys = KnownKeys::default();
     for line in OBJECT_KEYS.lines().filter(|line| !line.starts_with('#')) {
         let mut words = line.split(' ');
         let (Some(kind), Some(versions)) = (words.next().and_then(ObjectKind::named), words.next())
         else {
             continue;
         };
-        let Some(keys) = keys.get_mut(kind.0) else {
-            continue;
-        };
         for word in words {
             let (key, below) = word.split_once(':').unwrap_or((word, ""));
-            let kind = below.trim_start_matches('*');
-            let levels = below.len() - kind.len();
-            let below = ObjectKind::named(kind).map(|kind| (kind, levels));
-            keys.insert(key, (versions, below));
+            let name = below.trim_start_matches('*');
+            let levels = below.len() - name.len();
+            let below = ObjectKind::named(name).map(|below| (below, levels));
+            keys.insert((kind, key), (versions, below));
         }
     }
     keys
@@ -165,7 +162,7 @@ impl ObjectKind {
     /// Returns the kind of the objects below a key; `None` if the object has no such key in that
     /// version.
     pub(super) fn below(self, key: &str, version: Version) -> Option<ObjectsBelow> {
-        let (versions, below) = KEYS.get(self.0)?.get(key).copied().unwrap_or_default();
+        let (versions, below) = KEYS.get(&(self, key)).copied().unwrap_or_default();
         if has_version(versions, version) {
             return Some(below);
         }
@@ -183,9 +180,7 @@ impl ObjectKind {
 
     /// The keys that the object may have in that version.
     pub(super) fn known_keys(self, version: Version) -> impl Iterator<Item = &'static str> {
-        let own = [KEYS.get(self.0), KEYS.get(Self::SCHEMA.0)];
-        let own = own.into_iter().flatten().flat_map(HashMap::keys).copied();
-        let keys = own.chain(KEYS_OF_ALL);
+        let keys = KEYS.keys().map(|(_, key)| *key).chain(KEYS_OF_ALL);
         keys.filter(move |key| self.has_key(key, version))
     }
 }
