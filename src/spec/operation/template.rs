@@ -39,13 +39,13 @@ impl PathTemplate {
         if !path.starts_with('/') {
             return Err(format!("the path `{path}` does not begin with a slash"));
         }
-        let path = outside_braces(path, '#').0;
-        let (path, query) = outside_braces(path, '?');
-        let segments = split_segments(path.strip_prefix('/').unwrap_or(path));
-        let segments = segments.map(parse_segment).collect::<Result<_, _>>()?;
+        let path = path.split(outside_braces('#')).next().unwrap_or(path);
+        let (path, query) = path.split_once(outside_braces('?')).unwrap_or((path, ""));
+        let segments = path.strip_prefix('/').unwrap_or(path);
+        let segments = segments.split(outside_braces('/')).map(parse_segment);
+        let segments = segments.collect::<Result<_, _>>()?;
         let (mut query_variables, mut constants) = (Vec::new(), Vec::new());
-        let pairs = query.unwrap_or_default().split('&');
-        for pair in pairs.filter(|pair| !pair.is_empty()) {
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             if pair.contains(['{', '}']) {
                 query_variables.push(query_variable(pair)?);
             } else {
@@ -129,32 +129,18 @@ fn decoded(key: &str) -> String {
     percent_decode_str(key).decode_utf8_lossy().into_owned()
 }
 
-/// Splits at the first `separator` outside of braces.
-fn outside_braces(text: &str, separator: char) -> (&str, Option<&str>) {
-    if !text.contains(separator) {
-        return (text, None);
-    }
+/// Returns true for each `separator` outside of braces, if it gets the characters of a text in their
+/// order.
+fn outside_braces(separator: char) -> impl FnMut(char) -> bool {
     let mut depth = 0_usize;
-    let mut is_outside = |character| {
+    move |character| {
         match character {
             '{' => depth += 1,
             '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
         character == separator && depth == 0
-    };
-    let parts = text.split_once(&mut is_outside);
-    parts.map_or((text, None), |(before, after)| (before, Some(after)))
-}
-
-/// Splits at slashes outside of braces.
-fn split_segments(path: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(path);
-    std::iter::from_fn(move || {
-        let (segment, after) = outside_braces(rest?, '/');
-        rest = after;
-        Some(segment)
-    })
+    }
 }
 
 fn parse_segment(segment: &str) -> Result<Vec<TemplatePart>, String> {
