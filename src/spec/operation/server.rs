@@ -81,13 +81,15 @@ pub(crate) fn resolve_base_url(
         Some(server) if server.url.is_none() => return Err(no_server()),
         Some(server) => server.expand(&choice.variables)?,
     };
+    let own = document_url.filter(|url| is_of_http(url));
     if text.trim().is_empty() {
-        return own_location(document_url).and_then(usable);
+        // The origin that the document came from. OAS: a server that is not named is `/`, relative
+        // to the document (RFC 3986 section 5.2); an empty reference means the same here, because
+        // the document itself is not what requests go to.
+        let origin = own.and_then(|url| url.join("/").ok());
+        return origin.ok_or_else(no_server).and_then(usable);
     }
-    let parsed = match (
-        Url::parse(&text),
-        document_url.filter(|url| is_of_http(url)),
-    ) {
+    let parsed = match (Url::parse(&text), own) {
         (Err(url::ParseError::RelativeUrlWithoutBase), Some(own)) => own.join(&text),
         (Err(url::ParseError::RelativeUrlWithoutBase), None) => {
             return Err(ServerError::new(format!(
@@ -107,14 +109,6 @@ fn no_server() -> ServerError {
 
 fn is_of_http(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
-}
-
-/// The origin that the document came from. OAS: a server that is not named is `/`, relative to the
-/// document (RFC 3986 section 5.2); an empty reference means the same here, because the document
-/// itself is not what requests go to.
-fn own_location(document_url: Option<&Url>) -> Result<Url, ServerError> {
-    let own = document_url.filter(|url| is_of_http(url));
-    own.and_then(|url| url.join("/").ok()).ok_or_else(no_server)
 }
 
 /// Returns true if the server is reached by another protocol than HTTP (`wss:`), in which case the
