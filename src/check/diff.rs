@@ -84,8 +84,7 @@ pub(crate) fn compare<'t>(old: &'t [ToolFacts], new: &'t [ToolFacts]) -> Vec<Too
             let [to, from] = [after, before].map(|facts| one_line(&facts.operation));
             changes.push(after.change(Impact::Risk, format!("calls {to} instead of {from}")));
         }
-        let compared = compare_tool(before, after).into_iter();
-        changes.extend(compared.map(|(impact, change)| after.change(impact, change)));
+        compare_tool(before, after, &mut changes);
     }
     for after in new {
         if by_name(old, after).is_none() && by_operation(old, after).is_none() {
@@ -115,40 +114,35 @@ impl ToolFacts {
 
 /// Clients have lists of tools that run without a question: a hint that became more careful takes a
 /// tool off such a list.
-fn compare_tool(before: &ToolFacts, after: &ToolFacts) -> Vec<(Impact, String)> {
-    let mut changes = Vec::new();
+fn compare_tool(before: &ToolFacts, after: &ToolFacts, changes: &mut Vec<ToolChange>) {
+    let mut add = |impact, change: String| changes.push(after.change(impact, change));
     for ((was, is), hint) in before.hints.into_iter().zip(after.hints).zip(Hint::ALL) {
         if was == is {
             continue;
         }
         let said = format!("{} is {is} now", hint.word());
         if is == hint.default_value() {
-            changes.push((Impact::Breaking, said));
+            add(Impact::Breaking, said);
             if hint == Hint::ReadOnly {
-                changes.push((Impact::Risk, "it writes now".into()));
+                add(Impact::Risk, "it writes now".into());
             }
         } else {
-            changes.push((Impact::Risk, format!("{said}, which is less careful")));
+            add(Impact::Risk, format!("{said}, which is less careful"));
         }
     }
     if before.input != after.input {
         let narrowed = narrowed_arguments(&before.input, &after.input);
         if narrowed.is_empty() {
-            changes.push((
-                Impact::Compatible,
-                "its arguments changed in other ways".into(),
-            ));
+            let change = "its arguments changed in other ways";
+            add(Impact::Compatible, change.into());
         }
-        changes.extend(
-            narrowed
-                .into_iter()
-                .map(|change| (Impact::Breaking, change)),
-        );
+        for change in narrowed {
+            add(Impact::Breaking, change);
+        }
     }
     if before.description != after.description {
-        changes.push((Impact::Compatible, "its description changed".into()));
+        add(Impact::Compatible, "its description changed".into());
     }
-    changes
 }
 
 /// Schemas that are nested more deeply are not compared.
