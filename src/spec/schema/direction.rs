@@ -20,16 +20,6 @@ pub(crate) enum Direction {
     Output,
 }
 
-impl Direction {
-    /// The mark of what belongs to the other direction.
-    fn other_mark(self) -> &'static str {
-        match self {
-            Self::Input => "readOnly",
-            Self::Output => "writeOnly",
-        }
-    }
-}
-
 /// Marks of the schemas of a document that belong to the other direction.
 pub(crate) struct Marks<'d> {
     document: &'d Document,
@@ -42,7 +32,10 @@ impl<'d> Marks<'d> {
     pub(crate) fn new(document: &'d Document, direction: Direction) -> Self {
         Self {
             document,
-            mark: direction.other_mark(),
+            mark: match direction {
+                Direction::Input => "readOnly",
+                Direction::Output => "writeOnly",
+            },
             components: RefCell::default(),
         }
     }
