@@ -74,6 +74,8 @@ struct Loader<'l> {
     seen: Vec<Revision>,
     /// Number of bytes that all further files together may have.
     room: usize,
+    /// Files that were read, by their numbers, and the references in them that leave them.
+    queue: VecDeque<(u32, OpenedFile, Vec<String>)>,
 }
 
 /// Reads all files that the document refers to, directly or through other files, and reports those
@@ -104,6 +106,7 @@ pub async fn complete_document(
         reader,
         policy,
         root: folder(&origin.place),
+        queue: VecDeque::from([(0, origin, first)]),
         numbers: HashMap::default(),
         files: Vec::new(),
         seen: Vec::new(),
@@ -111,30 +114,21 @@ pub async fn complete_document(
     };
     let mut links = HashMap::default();
     let mut diagnostics = Vec::new();
-    let mut queue = VecDeque::from([(0_u32, origin, first)]);
-    while let Some((file, found, references)) = queue.pop_front() {
+    while let Some((file, found, references)) = loader.queue.pop_front() {
         for uri in references {
             if links.contains_key(&(file, uri.clone()))
                 || (file == 0 && document.named().count(&uri) > 0)
             {
                 continue;
             }
-            let known = loader.files.len();
             let number = loader.number(&uri, &found).await;
-            match &number {
-                Ok((number, found)) if loader.files.len() > known => {
-                    let inner = loader.files.last().map(|file| outside(file.text()));
-                    queue.push_back((*number, found.clone(), inner.unwrap_or_default()));
-                }
-                Ok(_) => {}
-                Err(why) => {
-                    let warning = Diagnostic::warning("#", why.clone());
-                    if !diagnostics.contains(&warning) {
-                        diagnostics.push(warning);
-                    }
+            if let Err(why) = &number {
+                let warning = Diagnostic::warning("#", why.as_str());
+                if !diagnostics.contains(&warning) {
+                    diagnostics.push(warning);
                 }
             }
-            links.insert((file, uri), number.map(|(number, _)| number));
+            links.insert((file, uri), number);
         }
     }
     document.extend(loader.files, links, loader.seen);
@@ -143,7 +137,7 @@ pub async fn complete_document(
 
 impl Loader<'_> {
     /// The number of the file that `uri`, read in the file at `from`, names.
-    async fn number(&mut self, uri: &str, from: &OpenedFile) -> Result<(u32, OpenedFile), String> {
+    async fn number(&mut self, uri: &str, from: &OpenedFile) -> Result<u32, String> {
         let refused = |why: String| format!("`{uri}` is not read: {why}");
         let place = self
             .place(uri, &from.place)
@@ -154,11 +148,11 @@ impl Loader<'_> {
             place,
         };
         if let Some(known) = self.numbers.get(&found.place) {
-            return known.clone().map(|number| (number, found));
+            return known.clone();
         }
         let number = self.read(&found).await.map_err(refused);
-        self.numbers.insert(found.place.clone(), number.clone());
-        number.map(|number| (number, found))
+        self.numbers.insert(found.place, number.clone());
+        number
     }
 
     async fn read(&mut self, file: &OpenedFile) -> Result<u32, String> {
@@ -200,9 +194,11 @@ impl Loader<'_> {
         self.room = self.room.saturating_sub(found.bytes.len());
         // The document itself is file 0.
         let number = u32::try_from(self.files.len() + 1).map_err(|error| error.to_string())?;
-        let file = DocumentFile::parse(number, &place.name(), found.bytes)
+        let read = DocumentFile::parse(number, &place.name(), found.bytes)
             .map_err(|error| error.to_string())?;
-        self.files.push(file);
+        let references = outside(read.text());
+        self.queue.push_back((number, file.clone(), references));
+        self.files.push(read);
         Ok(number)
     }
 

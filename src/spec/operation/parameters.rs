@@ -108,8 +108,7 @@ impl<'a> Parameters<'a> {
         let mut indexes: HashMap<(Location, String), usize> = HashMap::default();
         let swagger = self.document.version() == Version::V2_0;
         for (node, said) in shared.iter().chain(own) {
-            let place = || node.object().and_then(|object| object.text("in"));
-            if swagger && place().is_some_and(|place| swagger2::is_in_body(&place)) {
+            if swagger && swagger2::is_in_body(*node) {
                 continue;
             }
             match self.parameter(*node) {

@@ -13,9 +13,9 @@ use crate::spec::document::Document;
 use crate::spec::media_type::{MediaKind, essence};
 use crate::spec::node::{Node, Object};
 
-/// Returns true if a parameter with that `in` is a part of the body.
-pub(crate) fn is_in_body(place: &str) -> bool {
-    place == "body" || place == "formData"
+/// Returns true if a parameter is a part of the body.
+pub(crate) fn is_in_body(parameter: Node<'_>) -> bool {
+    matches!(place(parameter).as_str(), "body" | "formData")
 }
 
 /// The media types of an operation under `consumes` or `produces`, else the document's.
