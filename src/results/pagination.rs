@@ -10,6 +10,7 @@ use super::Reply;
 use super::page_numbers::NumberedPage;
 use crate::json::JsonObject;
 use crate::redact::secrets::MARK;
+use crate::spec::links::link_targets;
 use crate::spec::node::{Node, Object};
 use crate::spec::operation::parameter::{Serialization, Style};
 use crate::spec::paging::{normalized_name, query_parameter};
@@ -59,10 +60,7 @@ pub(crate) struct PageCall<'c> {
 /// Reads the next page of a successful reply: by its `Link` header (RFC 8288), or by a field that
 /// many APIs use.
 pub(crate) fn next(call: PageCall<'_>, response: &Reply) -> Option<NextPage> {
-    let links = response.headers.get_all(LINK).iter();
-    let link = links
-        .filter_map(|value| value.to_str().ok())
-        .find_map(next_link);
+    let link = link_targets(response.headers.get_all(LINK).iter(), "next").next();
     let by_link = link.map(|url| call.of_url(url));
     // Every way of a body to a next page ends in an argument of the query: most operations need not
     // be looked at.
@@ -155,27 +153,6 @@ fn has_empty_list(json: &[u8]) -> bool {
         let rest = json.get(at + 1..).unwrap_or_default();
         rest.trim_ascii_start().starts_with(b"]")
     })
-}
-
-/// The target of `rel=next` in a `Link` header.
-fn next_link(header: &str) -> Option<&str> {
-    let mut rest = header;
-    while let Some((_, tail)) = rest.split_once('<') {
-        let (url, tail) = tail.split_once('>')?;
-        let parameters = tail.split('<').next().unwrap_or_default();
-        let is_next = parameters.split([';', ',']).any(|parameter| {
-            parameter.split_once('=').is_some_and(|(name, value)| {
-                let mut relations = value.trim().trim_matches('"').split_whitespace();
-                name.trim().eq_ignore_ascii_case("rel")
-                    && relations.any(|relation| relation.eq_ignore_ascii_case("next"))
-            })
-        });
-        if is_next {
-            return Some(url);
-        }
-        rest = tail;
-    }
-    None
 }
 
 impl<'c> PageCall<'c> {

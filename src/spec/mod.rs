@@ -5,6 +5,7 @@ pub(crate) mod argument_names;
 pub(crate) mod diagnostic;
 pub(crate) mod document;
 pub(crate) mod jumps;
+pub(crate) mod links;
 pub(crate) mod long_running;
 pub(crate) mod mask;
 pub(crate) mod media_type;

@@ -3,6 +3,7 @@
 use http::HeaderValue;
 use url::Url;
 
+use crate::spec::links::{has_relation, link_targets};
 use crate::text::is_word_of;
 
 /// More of a page is not read.
@@ -56,7 +57,7 @@ fn elements<'t>(text: &'t str, tag: &'t str) -> impl Iterator<Item = &'t str> {
 pub(crate) fn page_links(bytes: &[u8], address: &Url) -> Vec<Url> {
     let text = String::from_utf8_lossy(bytes);
     let target = |link| {
-        let is_description = names_description(&attribute(link, "rel")?);
+        let is_description = has_relation(&attribute(link, "rel")?, DESCRIPTION);
         let href = attribute(link, "href").filter(|_| is_description)?;
         address.join(&href).ok()
     };
@@ -74,30 +75,12 @@ fn attribute(element: &str, name: &str) -> Option<String> {
     Some(value.replace("&amp;", "&"))
 }
 
-/// The targets of `Link` headers with the relation `service-desc` (RFC 8288 section 3).
+/// The targets of `Link` headers with the relation `service-desc`.
 pub(crate) fn header_links(values: &[HeaderValue], address: &Url) -> Vec<Url> {
-    let values = values.iter().filter_map(|value| value.to_str().ok());
-    let links = values.flat_map(|value| value.split('<').skip(1));
-    let targets = links.filter_map(|link| {
-        let (target, parameters) = link.split_once('>')?;
-        let is_description = parameters.split(';').any(|parameter| {
-            let (name, value) = parameter.split_once('=').unwrap_or_default();
-            let value = value.trim().trim_end_matches(',').trim().trim_matches('"');
-            name.trim().eq_ignore_ascii_case("rel") && names_description(value)
-        });
-        is_description
-            .then(|| address.join(target.trim()).ok())
-            .flatten()
-    });
-    targets.collect()
-}
-
-/// Returns true if a list of relations contains that of a description; relations are
-/// case-insensitive (RFC 8288 section 3.3).
-fn names_description(relations: &str) -> bool {
-    relations
-        .split_whitespace()
-        .any(|relation| relation.eq_ignore_ascii_case(DESCRIPTION))
+    let targets = link_targets(values.iter(), DESCRIPTION);
+    targets
+        .filter_map(|target| address.join(target).ok())
+        .collect()
 }
 
 #[cfg(test)]
