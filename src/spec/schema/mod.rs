@@ -265,9 +265,9 @@ fn unsaid(schema: &Value) -> usize {
         .into_iter()
         .flatten();
     let bare = properties.filter(|(_, property)| {
-        property.as_object().is_none_or(|schema| {
-            !has_keyword(schema, "description") && !has_keyword(schema, "$ref")
-        })
+        property
+            .as_object()
+            .is_none_or(|schema| !has_any(schema, "description $ref"))
     });
     let mut bytes = bare.map(|(name, _)| name.len() + 20).sum();
     each(object, |inner| bytes += unsaid(inner));

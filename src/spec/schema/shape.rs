@@ -10,32 +10,43 @@ use crate::spec::document::Version;
 /// Documents give constants, defaults and examples that their own type refuses. A constant counts
 /// more than the type; a default or an example that is refused only misleads.
 pub(crate) fn drop_contradictions(out: &mut JsonObject) {
-    let Some(kinds) = keyword(out, "type").cloned() else {
+    let kinds = types_of(out);
+    if kinds.is_empty() {
         return;
-    };
-    let fits = |value: &Value| match &kinds {
-        Value::String(kind) => is_kind(value, kind),
-        Value::Array(kinds) => {
-            let mut kinds = kinds.iter().filter_map(Value::as_str);
-            kinds.any(|kind| is_kind(value, kind))
-        }
-        _ => true,
-    };
-    let values = keyword(out, "enum").and_then(Value::as_array);
-    if values.is_some_and(|values| !values.iter().any(fits)) {
-        // The constants of a list are meant for its items.
-        let wrong = if kinds == "array" { "enum" } else { "type" };
-        remove_keyword(out, wrong);
     }
+    let fits = |value: &Value| {
+        let mut kinds = kinds.iter().filter_map(Value::as_str);
+        kinds.any(|kind| is_kind(value, kind))
+    };
     let requires = has_keyword(out, "required");
     let refused =
         |value: &Value| !fits(value) || (requires && value.as_object().is_some_and(Map::is_empty));
-    if keyword(out, "default").is_some_and(refused) {
-        remove_keyword(out, "default");
+    let values = |key| keyword(out, key).and_then(Value::as_array);
+    // The constants of a list are meant for its items.
+    let wrong = if kinds == ["array"] { "enum" } else { "type" };
+    let contradictions = [
+        (
+            wrong,
+            values("enum").is_some_and(|values| !values.iter().any(fits)),
+        ),
+        ("default", keyword(out, "default").is_some_and(refused)),
+        (
+            "examples",
+            values("examples").is_some_and(|values| values.iter().any(refused)),
+        ),
+    ];
+    for (key, contradicts) in contradictions {
+        if contradicts {
+            remove_keyword(out, key);
+        }
     }
-    let values = keyword(out, "examples").and_then(Value::as_array);
-    if values.is_some_and(|values| values.iter().any(refused)) {
-        remove_keyword(out, "examples");
+}
+
+/// The types that a schema names.
+fn types_of(schema: &JsonObject) -> &[Value] {
+    match keyword(schema, "type") {
+        Some(Value::Array(kinds)) => kinds,
+        kind => kind.map_or(&[], std::slice::from_ref),
     }
 }
 
@@ -73,10 +84,7 @@ pub(crate) fn exclusive_limits(out: &mut JsonObject) {
 
 /// Some clients refuse an array without `items` and an object without `properties`.
 pub(crate) fn complete_containers(out: &mut JsonObject, infers: bool, version: Version) {
-    let kinds = match keyword(out, "type") {
-        Some(Value::Array(kinds)) => kinds.as_slice(),
-        kind => kind.map_or(&[][..], std::slice::from_ref),
-    };
+    let kinds = types_of(out);
     let [array, object] = ["array", "object"].map(|name| kinds.iter().any(|kind| kind == name));
     // Properties without a type are meant as an object's; without the word, models give objects as
     // text and nothing objects.
