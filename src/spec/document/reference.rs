@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
+use super::file::DocumentFile;
 use super::{Document, Version};
 use crate::spec::node::{Node, Object, Span};
 use crate::spec::pointer;
@@ -26,33 +27,25 @@ impl Document {
             match self.links.get(&(from.file, uri.to_owned())) {
                 Some(Ok(file)) => *file,
                 link => {
-                    let why = || {
-                        link.and_then(|link| link.as_ref().err().cloned())
-                            .unwrap_or_else(|| {
-                                format!("`{reference}` lies outside this document, and is not read")
-                            })
+                    let why = || match link {
+                        Some(Err(why)) => why.clone(),
+                        _ => format!("`{reference}` lies outside this document, and is not read"),
                     };
                     return self.by_id(uri, fragment, from).ok_or_else(why);
                 }
             }
         };
-        let dangling = || format!("`{reference}` points to nothing");
+        let root = self.files.get(file as usize).map(DocumentFile::root);
         // In another file, the schemas around the reference have no meaning.
         let place = if file == from.file {
             Some(from)
         } else {
-            self.files.get(file as usize).map(|file| file.root().span())
+            root.map(Node::span)
         };
-        let otherwise = || {
-            place
-                .and_then(|place| self.by_fragment(fragment, place))
-                .ok_or_else(dangling)
-        };
-        let Some(tokens) = pointer::tokens(fragment) else {
-            return otherwise();
-        };
-        let root = self.files.get(file as usize).ok_or_else(dangling)?.root();
-        self.walk(root, &tokens).map_or_else(otherwise, Ok)
+        pointer::tokens(fragment)
+            .and_then(|tokens| self.walk(root?, &tokens))
+            .or_else(|| self.by_fragment(fragment, place?))
+            .ok_or_else(|| format!("`{reference}` points to nothing"))
     }
 
     /// Follows the tokens of a pointer like [`pointer::target`], but opens long objects once and
