@@ -28,28 +28,18 @@ pub fn sanitize_argument_name(name: &str) -> String {
     }
 }
 
-/// Punctuation that distinguishes names, each with the word for it: `DateSent<` is `DateSent_lt`.
-/// The longest come first.
-const SPELLED: &str = "<=lte >=gte !=ne <>ne ==eq <lt >gt =eq !not ~like *any +plus $dollar @at #hash &and |or %percent";
+/// Punctuation that distinguishes names, each with the word for it: `DateSent<` is `DateSent_lt`. A
+/// sign comes before those that it overlaps.
+const SPELLED: &str = "<>ne <=lte >=gte !=ne ==eq <lt >gt =eq !not ~like *any +plus $dollar @at #hash &and |or %percent";
 
 /// `name` as a legal key in which punctuation is written as words, for names that differ in nothing
 /// else.
 pub(crate) fn spell_argument_name(name: &str) -> String {
-    let mut spelled = String::with_capacity(name.len() + 8);
-    let mut rest = name;
-    while let Some(character) = rest.chars().next() {
-        let mut known = SPELLED.split(' ').map(|known| {
-            let word = known.trim_start_matches(|sign: char| sign.is_ascii_punctuation());
-            (known.strip_suffix(word).unwrap_or_default(), word)
-        });
-        if let Some((sign, word)) = known.find(|(sign, _)| rest.starts_with(sign)) {
-            spelled.extend([" ", word, " "]);
-            rest = rest.strip_prefix(sign).unwrap_or_default();
-        } else {
-            spelled.push(character);
-            rest = rest.strip_prefix(character).unwrap_or_default();
-        }
-    }
+    let spelled = SPELLED.split(' ').fold(name.to_owned(), |name, known| {
+        let word = known.trim_start_matches(|sign: char| sign.is_ascii_punctuation());
+        let sign = known.strip_suffix(word).unwrap_or_default();
+        name.replace(sign, &format!(" {word} "))
+    });
     sanitize_argument_name(&spelled)
 }
 
