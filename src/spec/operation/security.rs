@@ -18,14 +18,18 @@ use crate::spec::pointer;
 /// Schemes that are needed together, by name, with the scopes the document asks of each.
 pub(crate) type SecurityRequirement = Vec<(String, Vec<String>)>;
 
+/// The place of the security schemes of a document.
+fn place_of_schemes(document: &Document) -> &'static [&'static str] {
+    match document.version() {
+        Version::V2_0 => &["securityDefinitions"],
+        _ => &["components", "securitySchemes"],
+    }
+}
+
 /// The security schemes that the document declares, by name.
 fn declared_schemes(document: &Document) -> Object<'_> {
-    let schemes = match document.version() {
-        Version::V2_0 => document.member("securityDefinitions"),
-        _ => document
-            .member("components")
-            .and_then(|components| components.member("securitySchemes")),
-    };
+    let mut place = place_of_schemes(document).iter();
+    let schemes = place.try_fold(document.root(), |node, name| node.member(name));
     schemes.and_then(Node::object).unwrap_or_default()
 }
 
@@ -37,11 +41,9 @@ pub(crate) fn declares_schemes(document: &Document) -> bool {
 /// Returns the document's schemes by name. A scheme that cannot be read is reported, and missing
 /// for operations that require it.
 pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>, Vec<Diagnostic>) {
-    let swagger = document.version() == Version::V2_0;
-    let (read_scheme, place): (fn(&Object<'_>) -> _, &[_]) = if swagger {
-        (swagger2::read_security_scheme, &["securityDefinitions"])
-    } else {
-        (read_security_scheme, &["components", "securitySchemes"])
+    let read_scheme = match document.version() {
+        Version::V2_0 => swagger2::read_security_scheme,
+        _ => read_security_scheme,
     };
     let read = |node| {
         let object = document.resolve(node)?.object();
@@ -54,7 +56,8 @@ pub(crate) fn schemes(document: &Document) -> (BTreeMap<String, SecurityScheme>,
                 schemes.insert(name.to_owned(), scheme);
             }
             Err(why) => {
-                let place = pointer::fragment(place.iter().copied().chain([name]));
+                let place = place_of_schemes(document).iter().copied();
+                let place = pointer::fragment(place.chain([name]));
                 let what = format!("the security scheme `{name}` cannot be used: {why}");
                 diagnostics.push(Diagnostic::warning(place, what));
             }
