@@ -97,13 +97,11 @@ impl Document {
             LoadError::not_open_api("it is not an object with an `openapi` member")
         })?;
         let version = version(&root)?;
-        let is_there = |member: &str| {
-            root.get(member)
-                .is_some_and(|node| node.text().starts_with('{'))
-        };
-        if !["paths", "webhooks", "components"]
-            .into_iter()
-            .any(is_there)
+        let parts = ["paths", "webhooks", "components"].map(|name| root.get(name));
+        if !parts
+            .iter()
+            .flatten()
+            .any(|part| part.text().starts_with('{'))
         {
             return Err(LoadError::not_open_api("it has no `paths`"));
         }

@@ -80,12 +80,7 @@ impl<'a> Reader<'a> {
         };
         let mut beside = None;
         if let Some(reference) = item.get("$ref") {
-            let target = self.referred(reference);
-            match target.and_then(|target| {
-                target
-                    .object()
-                    .ok_or_else(|| "its `$ref` does not name a path item".to_owned())
-            }) {
+            match self.referred(reference, "its `$ref` does not name a path item") {
                 // Operations beside the reference are kept (OAS leaves that open); those of its
                 // target come after.
                 Ok(target) => beside = Some(std::mem::replace(&mut item, target)),
@@ -110,11 +105,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The target of a reference in place of a path item or an operation.
-    fn referred(&self, reference: Node<'a>) -> Result<Node<'a>, String> {
+    /// The target of a reference in place of a path item or an operation, which must be an object.
+    fn referred(&self, reference: Node<'a>, otherwise: &str) -> Result<Object<'a>, String> {
         let text = reference.string().ok_or("its `$ref` is not a string")?;
-        self.document
-            .resolve(self.document.target(&text, reference.span())?)
+        let target = self
+            .document
+            .resolve(self.document.target(&text, reference.span())?)?;
+        target.object().ok_or_else(|| otherwise.to_owned())
     }
 
     /// OAS: `operationId` is unique among all operations of an API.
@@ -190,8 +187,7 @@ impl<'a> Reader<'a> {
         // files.
         let mut object = node.object().ok_or("it is not an object")?;
         if let Some(reference) = object.get("$ref") {
-            let target = self.referred(reference)?;
-            object = target.object().ok_or("it is not an object")?;
+            object = self.referred(reference, "it is not an object")?;
         }
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| format!("`{method}` is not an HTTP method"))?;

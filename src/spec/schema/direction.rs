@@ -1,8 +1,6 @@
 //! Properties that belong to one direction only: `readOnly` to replies, `writeOnly` to requests;
 //! and which names an object schema still asks for without them.
 
-use std::cell::RefCell;
-
 use foldhash::{HashMap, HashSet};
 use serde_json::Value;
 
@@ -25,7 +23,7 @@ pub(crate) struct Marks<'d> {
     document: &'d Document,
     mark: &'static str,
     /// True if a component has the mark, by its span: many properties refer to the same component.
-    components: RefCell<HashMap<Span, bool>>,
+    components: HashMap<Span, bool>,
 }
 
 impl<'d> Marks<'d> {
@@ -36,13 +34,13 @@ impl<'d> Marks<'d> {
                 Direction::Input => "readOnly",
                 Direction::Output => "writeOnly",
             },
-            components: RefCell::default(),
+            components: HashMap::default(),
         }
     }
 
     /// Returns true if a property belongs to the other direction: `readOnly` to replies,
     /// `writeOnly` to requests.
-    pub(crate) fn is_marked(&self, schema: &Value, from: Span) -> bool {
+    pub(crate) fn is_marked(&mut self, schema: &Value, from: Span) -> bool {
         let Some(object) = schema.as_object() else {
             return false;
         };
@@ -60,9 +58,8 @@ impl<'d> Marks<'d> {
         self.document.target(reference, from).ok()
     }
 
-    fn is_component_marked(&self, component: Node<'_>) -> bool {
-        let mut known = self.components.borrow_mut();
-        *known.entry(component.span()).or_insert_with(|| {
+    fn is_component_marked(&mut self, component: Node<'_>) -> bool {
+        *self.components.entry(component.span()).or_insert_with(|| {
             // Searching the text is cheaper than opening the object.
             component.text().contains(self.mark)
                 && component.object().unwrap_or_default().is_true(self.mark)
@@ -73,7 +70,7 @@ impl<'d> Marks<'d> {
 /// The names of properties anywhere in a composition that belong to the other direction: another
 /// branch may require them. Each component is looked into once, and only so many.
 pub(crate) fn hidden_names(
-    marks: &Marks<'_>,
+    marks: &mut Marks<'_>,
     object: &JsonObject,
     from: Span,
     seen: &mut HashSet<Span>,

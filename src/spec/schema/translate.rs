@@ -119,7 +119,7 @@ impl<'d> Translator<'d> {
         ]
         .contains(&Some(Value::Bool(true)));
         let mut hidden = if has_keyword(&object, "allOf") && has_keyword(&object, "required") {
-            hidden_names(&self.marks, &object, self.from, &mut HashSet::default())
+            hidden_names(&mut self.marks, &object, self.from, &mut HashSet::default())
         } else {
             HashSet::default()
         };
