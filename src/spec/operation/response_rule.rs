@@ -131,10 +131,10 @@ enum FieldStep {
     Name(String),
 }
 
-/// Position of a value of a reply in the patterns: for each pattern, the number of completed steps.
+/// Position of a value of a reply in the patterns: the steps of each that are still to be taken.
 #[derive(Clone, Default)]
 pub(crate) struct FieldPosition<'p> {
-    behind: Vec<(&'p FieldPattern, usize)>,
+    ahead: Vec<&'p [FieldStep]>,
 }
 
 impl ResponseRule {
@@ -226,7 +226,9 @@ impl<'p> FieldPosition<'p> {
     /// Makes the position of the root of a reply.
     pub(crate) fn root(patterns: &'p [FieldPattern]) -> Self {
         let mut position = Self::default();
-        patterns.iter().for_each(|pattern| position.add(pattern, 0));
+        patterns
+            .iter()
+            .for_each(|pattern| position.add(&pattern.steps));
         position
     }
 
@@ -235,12 +237,12 @@ impl<'p> FieldPosition<'p> {
     pub(crate) fn step(&self, name: &str) -> (Self, bool) {
         let mut next = Self::default();
         let mut is_named = false;
-        for (pattern, behind) in &self.behind {
-            match pattern.steps.get(*behind) {
-                Some(FieldStep::AnyDepth) => next.add(pattern, *behind),
-                Some(FieldStep::Name(glob)) if matches_glob(glob, name) => {
-                    is_named |= behind + 1 == pattern.steps.len();
-                    next.add(pattern, behind + 1);
+        for steps in &self.ahead {
+            match steps {
+                [FieldStep::AnyDepth, ..] => next.add(steps),
+                [FieldStep::Name(glob), after @ ..] if matches_glob(glob, name) => {
+                    is_named |= after.is_empty();
+                    next.add(after);
                 }
                 _ => {}
             }
@@ -254,13 +256,15 @@ impl<'p> FieldPosition<'p> {
         let index = index.to_string();
         let mut next = Self::default();
         let mut is_named = false;
-        for at in &self.behind {
-            let one = Self { behind: vec![*at] };
+        for steps in &self.ahead {
+            let one = Self {
+                ahead: vec![*steps],
+            };
             let (stepped, names_it) = one.step(&index);
             is_named |= names_it;
             let goes_on = if stepped.is_over() { one } else { stepped };
-            for (pattern, behind) in goes_on.behind {
-                next.add_once(pattern, behind);
+            for steps in goes_on.ahead {
+                next.add_once(steps);
             }
         }
         (next, is_named)
@@ -268,24 +272,21 @@ impl<'p> FieldPosition<'p> {
 
     /// Returns true if no pattern can name anything from here on.
     pub(crate) fn is_over(&self) -> bool {
-        self.behind.is_empty()
+        self.ahead.is_empty()
     }
 
-    fn add(&mut self, pattern: &'p FieldPattern, behind: usize) {
-        self.add_once(pattern, behind);
+    fn add(&mut self, steps: &'p [FieldStep]) {
+        self.add_once(steps);
         // `**` also matches zero steps.
-        if pattern.steps.get(behind) == Some(&FieldStep::AnyDepth) {
-            self.add(pattern, behind + 1);
+        if let [FieldStep::AnyDepth, after @ ..] = steps {
+            self.add(after);
         }
     }
 
-    fn add_once(&mut self, pattern: &'p FieldPattern, behind: usize) {
-        let is_known = self
-            .behind
-            .iter()
-            .any(|(known, at)| std::ptr::eq(*known, pattern) && *at == behind);
-        if !is_known && behind < pattern.steps.len() {
-            self.behind.push((pattern, behind));
+    fn add_once(&mut self, steps: &'p [FieldStep]) {
+        let is_known = self.ahead.iter().any(|known| std::ptr::eq(*known, steps));
+        if !is_known && !steps.is_empty() {
+            self.ahead.push(steps);
         }
     }
 }
