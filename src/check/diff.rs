@@ -62,22 +62,15 @@ pub(crate) fn facts_of(api: &Api) -> Vec<ToolFacts> {
 }
 
 /// All changes, what breaks first.
-pub(crate) fn compare<'t>(old: &'t [ToolFacts], new: &'t [ToolFacts]) -> Vec<ToolChange> {
+pub(crate) fn compare(old: &[ToolFacts], new: &[ToolFacts]) -> Vec<ToolChange> {
     let mut changes = Vec::new();
-    let by_name = |tools: &'t [ToolFacts], wanted: &ToolFacts| {
-        tools.iter().find(|tool| tool.name == wanted.name)
-    };
-    let by_operation = |tools: &'t [ToolFacts], wanted: &ToolFacts| {
-        tools.iter().find(|tool| tool.operation == wanted.operation)
-    };
     for before in old {
-        let named = by_name(new, before);
-        let Some(after) = named.or_else(|| by_operation(new, before)) else {
+        let Some(after) = before.twin(new) else {
             let gone = format!("is gone ({})", one_line(&before.operation));
             changes.push(before.change(Impact::Breaking, gone));
             continue;
         };
-        if named.is_none() {
+        if after.name != before.name {
             let renamed = format!("was called {}", before.name);
             changes.push(after.change(Impact::Breaking, renamed));
         } else if after.operation != before.operation {
@@ -87,7 +80,7 @@ pub(crate) fn compare<'t>(old: &'t [ToolFacts], new: &'t [ToolFacts]) -> Vec<Too
         compare_tool(before, after, &mut changes);
     }
     for after in new {
-        if by_name(old, after).is_none() && by_operation(old, after).is_none() {
+        if after.twin(old).is_none() {
             let (impact, kind) = match after.hints {
                 [true, ..] => (Impact::Compatible, "read-only"),
                 _ => (Impact::Risk, "it writes"),
@@ -102,6 +95,12 @@ pub(crate) fn compare<'t>(old: &'t [ToolFacts], new: &'t [ToolFacts]) -> Vec<Too
 }
 
 impl ToolFacts {
+    /// The tool of the same name in another list, else that of the same operation.
+    fn twin<'t>(&self, tools: &'t [Self]) -> Option<&'t Self> {
+        let named = tools.iter().find(|tool| tool.name == self.name);
+        named.or_else(|| tools.iter().find(|tool| tool.operation == self.operation))
+    }
+
     fn change(&self, impact: Impact, change: String) -> ToolChange {
         let tool = self.name.clone();
         ToolChange {
