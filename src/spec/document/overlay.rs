@@ -43,18 +43,16 @@ fn apply_one(overlay: &Value, target: &mut Value) -> Result<ApplyReport, LoadErr
         .get("overlay")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let read: Result<v1_1::Overlay, String> = if version.starts_with("1.1") {
-        v1_1::Overlay::deserialize(overlay).map_err(|error| error.to_string())
+    let other = |why: String| LoadError::new(format!("it is not an OpenAPI Overlay: {why}"));
+    let read: Result<v1_1::Overlay, _> = if version.starts_with("1.1") {
+        v1_1::Overlay::deserialize(overlay)
     } else if version.starts_with("1.0") {
-        v1_0::Overlay::deserialize(overlay)
-            .map(Into::into)
-            .map_err(|error| error.to_string())
+        v1_0::Overlay::deserialize(overlay).map(Into::into)
     } else {
-        Err(format!(
-            "its `overlay` member is `{version}`, and 1.0 and 1.1 are known"
-        ))
+        let why = format!("its `overlay` member is `{version}`, and 1.0 and 1.1 are known");
+        return Err(other(why));
     };
-    read.map_err(|why| LoadError::new(format!("it is not an OpenAPI Overlay: {why}")))?
+    read.map_err(|error| other(error.to_string()))?
         .apply(target, EnumSet::default())
         .map_err(|error| LoadError::new(format!("it cannot be applied: {error}")))
 }
