@@ -42,7 +42,7 @@ pub(crate) struct Component {
 }
 
 /// A definition, and the names of the large components that are inlined into it.
-type NamedDefinition = (Box<[Box<str>]>, Rc<Definition>);
+type NamedDefinition = (Vec<String>, Rc<Definition>);
 
 impl Component {
     pub(crate) fn new(schema: Value, references: Vec<String>) -> Self {
@@ -141,16 +141,13 @@ impl<'c> InlinePlan<'c> {
             return Rc::clone(small.get_or_init(new));
         }
         let mut kept = component.other_definitions.borrow_mut();
-        let is_same = |names: &[Box<str>]| names.iter().map(Box::as_ref).eq(large.iter().copied());
-        if let Some((_, definition)) = kept.iter().find(|(names, _)| is_same(names)) {
+        if let Some((_, definition)) = kept.iter().find(|(names, _)| *names == large) {
             return Rc::clone(definition);
         }
         let definition = new();
         if kept.len() < MAX_KEPT_DEFINITIONS {
-            kept.push((
-                large.into_iter().map(Box::from).collect(),
-                Rc::clone(&definition),
-            ));
+            let names = large.into_iter().map(str::to_owned).collect();
+            kept.push((names, Rc::clone(&definition)));
         }
         definition
     }
