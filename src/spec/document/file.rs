@@ -99,24 +99,18 @@ impl DocumentFile {
         Node::at(&self.text, &self.jumps, span)
     }
 
-    /// Returns line and column, both from 1, of the values at byte offsets of the text, in their
-    /// order. A value behind a YAML alias has the position of the alias.
-    pub(crate) fn positions(&self, offsets: &[usize]) -> Vec<Option<Position>> {
-        let mut places: Vec<(usize, usize)> = offsets
-            .iter()
-            .enumerate()
-            .map(|(number, offset)| (*offset, number))
-            .collect();
-        places.sort_unstable();
-        let Some(yaml) = &self.yaml else {
-            return self.lines(&places);
-        };
-        positions(yaml, &Wanted::at(self.root(), &places), offsets.len())
+    /// Gives `set` the line and column, both from 1, of the values at some places, each a byte offset
+    /// of the text and a number; sorted by offset. A value behind a YAML alias has the position of
+    /// the alias. Of several positions of one number the last one is right.
+    pub(crate) fn locate(&self, places: &[(usize, usize)], set: &mut dyn FnMut(usize, Position)) {
+        match &self.yaml {
+            Some(yaml) => positions(yaml, &Wanted::at(self.root(), places), set),
+            None => self.lines(places, set),
+        }
     }
 
-    /// Returns line and column of byte offsets in a JSON text, in one pass.
-    fn lines(&self, places: &[(usize, usize)]) -> Vec<Option<Position>> {
-        let mut found = vec![None; places.len()];
+    /// Gives `set` the line and column of places in a JSON text, in one pass.
+    fn lines(&self, places: &[(usize, usize)], set: &mut dyn FnMut(usize, Position)) {
         let (mut line, mut column, mut read) = (1, 1, 0);
         for (offset, number) in places {
             let Some(text) = self.text.get(read..*offset) else {
@@ -128,11 +122,8 @@ impl DocumentFile {
                 Some((_, last_line)) => column = 1 + last_line.chars().count(),
                 None => column += text.chars().count(),
             }
-            if let Some(position) = found.get_mut(*number) {
-                *position = Some((line, column));
-            }
+            set(*number, (line, column));
         }
-        found
     }
 }
 

@@ -241,19 +241,20 @@ impl Document {
         let spans: Vec<Option<Span>> = diagnostics.iter().map(span).collect();
         let mut found = vec![None; spans.len()];
         for (number, file) in self.files.iter().enumerate() {
-            let (mut places, mut offsets) = (Vec::new(), Vec::new());
-            for (place, span) in found.iter_mut().zip(&spans) {
-                if let Some(span) = span.filter(|span| span.file as usize == number) {
-                    places.push(place);
-                    offsets.push(span.start as usize);
-                }
-            }
-            if offsets.is_empty() {
+            let here = spans.iter().enumerate().filter_map(|(index, span)| {
+                let span = span.filter(|span| span.file as usize == number)?;
+                Some((span.start as usize, index))
+            });
+            let mut places: Vec<(usize, usize)> = here.collect();
+            if places.is_empty() {
                 continue;
             }
-            for (place, position) in places.into_iter().zip(file.positions(&offsets)) {
-                *place = position.map(|(line, column)| (file.name.as_str(), line, column));
-            }
+            places.sort_unstable();
+            file.locate(&places, &mut |index, (line, column)| {
+                if let Some(place) = found.get_mut(index) {
+                    *place = Some((file.name.as_str(), line, column));
+                }
+            });
         }
         found
     }

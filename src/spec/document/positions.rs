@@ -61,14 +61,10 @@ impl Wanted {
     }
 
     /// Sets the position of all places from here on.
-    fn fill(&self, position: Position, positions: &mut [Option<Position>]) {
-        for number in &self.here {
-            if let Some(place) = positions.get_mut(*number) {
-                *place = Some(position);
-            }
-        }
+    fn fill(&self, position: Position, set: &mut dyn FnMut(usize, Position)) {
+        self.here.iter().for_each(|number| set(*number, position));
         for (_, inner) in self.members.values().flatten() {
-            inner.fill(position, positions);
+            inner.fill(position, set);
         }
     }
 }
@@ -104,9 +100,8 @@ impl<'w> OpenNode<'w> {
     }
 }
 
-/// The positions of the first `count` places.
-pub(crate) fn positions(yaml: &str, wanted: &Wanted, count: usize) -> Vec<Option<Position>> {
-    let mut positions = vec![None; count];
+/// Gives `set` the positions of the places, first those of the values around them.
+pub(crate) fn positions(yaml: &str, wanted: &Wanted, set: &mut dyn FnMut(usize, Position)) {
     let mut open: Vec<OpenNode<'_>> = Vec::new();
     for (event, span) in Parser::new_from_str(yaml).map_while(Result::ok) {
         let scalar = match &event {
@@ -124,7 +119,7 @@ pub(crate) fn positions(yaml: &str, wanted: &Wanted, count: usize) -> Vec<Option
         };
         if let Some(inner) = inner {
             let position = (span.start.line(), span.start.col() + 1);
-            inner.fill(position, &mut positions);
+            inner.fill(position, set);
         }
         if matches!(event, Event::MappingStart(..) | Event::SequenceStart(..)) {
             open.push(OpenNode {
@@ -134,5 +129,4 @@ pub(crate) fn positions(yaml: &str, wanted: &Wanted, count: usize) -> Vec<Option
             });
         }
     }
-    positions
 }
