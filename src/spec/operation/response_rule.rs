@@ -119,7 +119,8 @@ impl<'de> Deserialize<'de> for FieldPattern {
 /// of its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldPattern {
-    text: String,
+    /// True if it is written as a JSON Pointer, with a leading `/`.
+    is_pointer: bool,
     steps: Vec<FieldStep>,
 }
 
@@ -190,35 +191,29 @@ impl FieldPattern {
     /// Reads a pattern. One without a leading `/` is a member of the reply. `None` if it names
     /// nothing.
     pub fn parse(text: &str) -> Option<Self> {
-        let pointer = text.strip_prefix('/').unwrap_or(text);
+        let pointer = text.strip_prefix('/');
         let step = |step: &str| match step {
             "" => None,
             "**" => Some(FieldStep::AnyDepth),
             name => Some(FieldStep::Name(unescaped_token(name))),
         };
-        let steps = pointer.split('/').map(step);
+        let steps = pointer.unwrap_or(text).split('/').map(step);
         let steps = steps.collect::<Option<Vec<FieldStep>>>()?;
         if steps.last() == Some(&FieldStep::AnyDepth) {
             return None;
         }
         Some(Self {
-            text: text.to_owned(),
+            is_pointer: pointer.is_some(),
             steps,
         })
     }
 
     /// The same, in which a name without a leading `/` is a member anywhere in the reply.
-    #[must_use]
-    pub fn at_any_depth(mut self) -> Self {
-        if !self.text.starts_with('/') {
+    fn at_any_depth(mut self) -> Self {
+        if !self.is_pointer {
             self.steps.insert(0, FieldStep::AnyDepth);
         }
         self
-    }
-
-    /// The pattern as it was written.
-    pub fn text(&self) -> &str {
-        &self.text
     }
 }
 

@@ -340,11 +340,6 @@ impl ArgumentRule {
 }
 
 impl ValueSource {
-    /// Returns true if only the API may read the value.
-    pub fn is_secret(&self) -> bool {
-        !matches!(self, Self::Literal(_))
-    }
-
     /// Returns true if the value comes from the calling client.
     pub fn is_of_client(&self) -> bool {
         matches!(self, Self::Forward(_) | Self::Claim(_))
