@@ -148,14 +148,12 @@ fn parse_segment(segment: &str) -> Result<Vec<TemplatePart>, String> {
     // Nearly every segment is one text or one variable, and a large API has thousands.
     let mut parts = Vec::with_capacity(1);
     let mut rest = segment;
-    let mut literals = String::new();
     while !rest.is_empty() {
         let (literal, variable) = match rest.split_once('{') {
             None => (rest, None),
             Some((literal, tail)) => {
-                let variable = tail.split_once('}');
-                variable.ok_or_else(|| wrong("has a brace that is never closed"))?;
-                (literal, variable)
+                let unclosed = || wrong("has a brace that is never closed");
+                (literal, Some(tail.split_once('}').ok_or_else(unclosed)?))
             }
         };
         if literal.contains('}') {
@@ -164,7 +162,6 @@ fn parse_segment(segment: &str) -> Result<Vec<TemplatePart>, String> {
         if literal.contains('\\') || literal.contains(char::is_control) {
             return Err(wrong("holds a backslash or a control character"));
         }
-        literals.push_str(literal);
         if !literal.is_empty() {
             let literal = percent_encode(literal, Keep::TemplatePath);
             parts.push(TemplatePart::Literal(literal));
@@ -183,10 +180,7 @@ fn parse_segment(segment: &str) -> Result<Vec<TemplatePart>, String> {
         rest = after;
     }
     // A segment with variables is judged when it is filled in.
-    let is_literal = parts
-        .iter()
-        .all(|part| matches!(part, TemplatePart::Literal(_)));
-    if is_literal && has_dot_segment(&literals) {
+    if !segment.contains('{') && has_dot_segment(segment) {
         return Err(wrong("would climb out of the API's base path"));
     }
     Ok(parts)
