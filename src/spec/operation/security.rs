@@ -6,9 +6,7 @@ use std::rc::Rc;
 
 use foldhash::HashMap;
 
-use super::security_scheme::{
-    ConsentUrls, OAuthFlow, SecurityScheme, read_api_key, read_http_scheme,
-};
+use super::security_scheme::{ConsentUrls, OAuthFlow, SecurityScheme, is_token, read_api_key};
 use super::{Operation, swagger2};
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::document::{Document, Version};
@@ -177,7 +175,12 @@ fn read_security_scheme(object: &Object<'_>) -> Result<SecurityScheme, String> {
     let kind = object.text("type").unwrap_or_default();
     match kind.as_str() {
         "apiKey" => read_api_key(object),
-        "http" => read_http_scheme(&object.text("scheme").unwrap_or_default()),
+        "http" => match object.text("scheme").unwrap_or_default() {
+            scheme if is_token(&scheme) => Ok(SecurityScheme::Http(scheme)),
+            scheme => Err(format!(
+                "its `scheme: {scheme}` is not an authentication scheme"
+            )),
+        },
         "oauth2" => Ok(read_flows(&object.object("flows"))),
         "openIdConnect" => Ok(SecurityScheme::OpenIdConnect),
         "mutualTLS" => Ok(SecurityScheme::MutualTls),

@@ -96,20 +96,6 @@ pub(crate) fn read_api_key(object: &Object<'_>) -> Result<SecurityScheme, String
     }
 }
 
-/// Reads an HTTP authentication scheme.
-///
-/// # Errors
-/// Why it cannot be used.
-pub(crate) fn read_http_scheme(scheme: &str) -> Result<SecurityScheme, String> {
-    if is_token(scheme) {
-        Ok(SecurityScheme::Http(scheme.to_owned()))
-    } else {
-        Err(format!(
-            "its `scheme: {scheme}` is not an authentication scheme"
-        ))
-    }
-}
-
 /// Returns true if the text is a token (RFC 9110 section 5.6.2).
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty()
