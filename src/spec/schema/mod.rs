@@ -176,11 +176,9 @@ impl<'d> Schemas<'d> {
             let Some(span) = span.filter(|_| !self.components.contains_key(&name)) else {
                 continue;
             };
-            let schema = self.translator.translate(span);
-            let found = references(&schema);
-            queue.extend(found.iter().cloned());
-            self.components
-                .insert(name.clone(), Component::new(schema, found));
+            let component = Component::new(self.translator.translate(span));
+            queue.extend(component.references.iter().cloned());
+            self.components.insert(name.clone(), component);
             new.push(name);
         }
         measure_expansions(&self.components, &new);

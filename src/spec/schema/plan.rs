@@ -31,7 +31,7 @@ pub(crate) struct Component {
     /// Size in bytes of compact JSON.
     size: usize,
     /// The `$defs` names that it refers to, with repetition.
-    references: Vec<String>,
+    pub(crate) references: Vec<String>,
     /// The component with all references replaced; empty if it refers back to itself, or to a
     /// component that does.
     expanded: OnceCell<Expansion>,
@@ -45,11 +45,11 @@ pub(crate) struct Component {
 type NamedDefinition = (Vec<String>, Rc<Definition>);
 
 impl Component {
-    pub(crate) fn new(schema: Value, references: Vec<String>) -> Self {
+    pub(crate) fn new(schema: Value) -> Self {
         Self {
             size: json_size(&schema),
+            references: references(&schema),
             schema,
-            references,
             expanded: OnceCell::new(),
             definitions: Default::default(),
             other_definitions: RefCell::default(),

@@ -12,6 +12,7 @@ use super::instance::rename_members;
 use super::keywords::{each, each_mut, keyword, keyword_mut, levels, remove_keyword};
 use crate::json::JsonObject;
 use crate::spec::argument_names;
+use crate::text::is_word_of;
 
 /// A schema that nests deeper keeps its names: calls read it from JSON, up to a depth of 128.
 const MAX_LEVELS: usize = 56;
@@ -183,10 +184,10 @@ impl NewNames {
     /// Takes from a schema what looks at the letters of names, because it would judge a name that
     /// is not sent.
     fn open(&self, schema: &mut Schema) {
-        let plain = ["const", "enum", "type", "title", "description"];
+        const PLAIN: &str = "const enum type title description";
         let judges_letters = |names: &Value| {
             let names = names.as_object();
-            names.is_none_or(|names| names.keys().any(|key| !plain.contains(&key.as_str())))
+            names.is_none_or(|names| names.keys().any(|key| !is_word_of(PLAIN, key)))
         };
         if keyword(schema, "propertyNames").is_some_and(judges_letters) {
             remove_keyword(schema, "propertyNames");
