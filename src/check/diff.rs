@@ -206,9 +206,7 @@ impl<'s> SchemaComparison<'s> {
         if let (Some(before), Some(after)) = (old.get("items"), new.get("items")) {
             self.compare(before, after, &inside(path, "[]"), depth + 1);
         }
-        let branches = |schema: &'s Value| schema.get("allOf").and_then(Value::as_array);
-        let (before, after) = (branches(old).into_iter(), branches(new).into_iter());
-        for (before, after) in before.flatten().zip(after.flatten()) {
+        for (before, after) in list_of(old, "allOf").zip(list_of(new, "allOf")) {
             self.compare(before, after, path, depth + 1);
         }
     }
@@ -233,12 +231,15 @@ fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     target.unwrap_or(schema)
 }
 
+/// The items of a list of a schema.
+fn list_of<'s>(schema: &'s Value, key: &str) -> impl Iterator<Item = &'s Value> {
+    let list = schema.get(key).and_then(Value::as_array);
+    list.into_iter().flatten()
+}
+
 /// The properties that a schema requires.
 fn required_of(schema: &Value) -> BTreeSet<&str> {
-    let names = schema.get("required").and_then(Value::as_array);
-    names
-        .into_iter()
-        .flatten()
+    list_of(schema, "required")
         .filter_map(Value::as_str)
         .collect()
 }

@@ -81,17 +81,12 @@ pub(crate) fn claim(taken: &mut HashSet<String>, key: &str, suffix: &str) -> Str
     let candidates = std::iter::once(key.to_owned())
         .chain(std::iter::once_with(|| format!("{key}_{suffix}")))
         .chain((2_usize..).map(|number| format!("{key}_{suffix}_{number}")));
-    for candidate in candidates {
-        let candidate = if candidate.len() > MAX_ARGUMENT_NAME {
-            shorten_with_hash(&candidate, &candidate, MAX_ARGUMENT_NAME)
-        } else {
-            candidate
-        };
-        if taken.insert(candidate.clone()) {
-            return candidate;
-        }
-    }
-    key.to_owned()
+    let mut short = candidates.map(|candidate| match candidate.len() {
+        ..=MAX_ARGUMENT_NAME => candidate,
+        _ => shorten_with_hash(&candidate, &candidate, MAX_ARGUMENT_NAME),
+    });
+    let free = short.find(|candidate| taken.insert(candidate.clone()));
+    free.unwrap_or_else(|| key.to_owned())
 }
 
 #[cfg(test)]

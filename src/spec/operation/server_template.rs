@@ -36,22 +36,9 @@ pub struct ServerError {
 
 impl ServerError {
     pub(super) fn new(text: String) -> Self {
-        let is_of_variable = false;
         Self {
             text,
-            is_of_variable,
-        }
-    }
-
-    /// A variable of `url` without a value that is allowed; `allowed` is a clause.
-    fn of_variable(url: &str, variable: &str, allowed: &str) -> Self {
-        let text = format!(
-            "the server `{url}` needs a value for `{{{variable}}}`{allowed}; add --server-var {variable}=VALUE, or --base-url https://…"
-        );
-        let is_of_variable = true;
-        Self {
-            text,
-            is_of_variable,
+            is_of_variable: false,
         }
     }
 
@@ -132,6 +119,12 @@ impl ServerTemplate {
             (one_of, None) => format!(" (one of {one_of})"),
             (one_of, Some(value)) => format!(" (one of {one_of}, not `{value}`)"),
         };
-        Err(ServerError::of_variable(self.shown(), name, &allowed))
+        let url = self.shown();
+        Err(ServerError {
+            is_of_variable: true,
+            ..ServerError::new(format!(
+                "the server `{url}` needs a value for `{{{name}}}`{allowed}; add --server-var {name}=VALUE, or --base-url https://…"
+            ))
+        })
     }
 }
