@@ -49,10 +49,8 @@ fn media_type(document: &Document, name: &str, node: Node<'_>) -> MediaType {
     let item = object
         .get("itemSchema")
         .filter(|_| document.version() >= Version::V3_2);
-    let schema_is = |is: fn(&Document, Node<'_>) -> bool| {
-        let schema = schema.as_ref();
-        schema.is_some_and(|schema| is(document, *schema))
-    };
+    let schema_is =
+        |is: fn(&Document, Node<'_>) -> bool| schema.is_some_and(|schema| is(document, schema));
     let names_no_type = name.contains('*');
     let kind = match (MediaKind::of_sequence(name), MediaKind::of(name)) {
         // What the document says is a text is written by the caller as a whole.

@@ -35,15 +35,8 @@ impl NewNames {
         if odd.is_empty() {
             return None;
         }
-        let names = Self::of(odd, root);
-        names.apply(root, &root.clone());
-        Some(names)
-    }
-
-    fn of(odd: Vec<&String>, root: &Schema) -> Self {
-        let mut taken = HashSet::default();
+        let (mut names, mut taken) = (Self::default(), HashSet::default());
         add_names(root, &mut taken);
-        let mut names = Self::default();
         for name in odd {
             if !names.0.contains_key(name) {
                 let legal = argument_names::sanitize_argument_name(name);
@@ -51,7 +44,8 @@ impl NewNames {
                 names.0.insert(name.clone(), key);
             }
         }
-        names
+        names.apply(root, &root.clone());
+        Some(names)
     }
 
     /// The key of a property, by its name on the wire.
