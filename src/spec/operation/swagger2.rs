@@ -280,7 +280,10 @@ fn server_of_schemes(document: &Document, schemes: &[String]) -> ServerTemplate 
         };
         format!("{}://{host}{path}", scheme.unwrap_or("https"))
     };
-    ServerTemplate::fixed(url)
+    ServerTemplate {
+        url: Some(url),
+        ..ServerTemplate::default()
+    }
 }
 
 /// Reads a Security Scheme Object.
