@@ -149,7 +149,7 @@ pub struct OperationRules {
 }
 
 /// The operator's settings for an operation that is done after its first reply.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum WaitRule {
     /// No call waits.
     Never,
@@ -158,7 +158,7 @@ pub enum WaitRule {
 }
 
 /// Settings for a wait. Parts without a setting follow the document and the reply.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct WaitSettings {
     /// Place of the status.
     pub status: Option<StatusPlace>,
@@ -173,7 +173,7 @@ pub struct WaitSettings {
 }
 
 /// Place of the status of an operation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum StatusPlace {
     /// The URL in a header of the first reply.
     Header(HeaderName),
@@ -184,7 +184,7 @@ pub enum StatusPlace {
 }
 
 /// Place of the result of an operation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum ResultPlace {
     /// The status itself.
     Status,
@@ -199,7 +199,7 @@ pub enum ResultPlace {
 }
 
 /// A GET operation of the document that a rule names.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct NamedRead {
     /// Its operationId, or method and path.
     pub name: String,
@@ -208,7 +208,7 @@ pub struct NamedRead {
 }
 
 /// A member of a reply, and some of its values.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct FieldValues {
     /// A JSON Pointer.
     pub field: String,

@@ -98,9 +98,14 @@ pub(crate) fn resolve_base_url(
         }
         (parsed, _) => parsed,
     };
-    parsed
-        .map_err(|error| unusable(&text, error))
-        .and_then(usable)
+    parsed.map_or_else(
+        |error| {
+            // What does not parse may still hold a password before an `@`.
+            let shown = text.rsplit_once('@').map_or(&*text, |(_, host)| host);
+            Err(ServerError::unusable(shown, &error.to_string()))
+        },
+        usable,
+    )
 }
 
 fn no_server() -> ServerError {
@@ -159,12 +164,6 @@ pub(crate) fn usable(mut url: Url) -> Result<Url, ServerError> {
     url.set_query(None);
     url.set_fragment(None);
     Err(ServerError::unusable(url.as_str(), reason))
-}
-
-fn unusable(text: &str, error: url::ParseError) -> ServerError {
-    // What does not parse may still hold a password before an `@`.
-    let shown = text.rsplit_once('@').map_or(text, |(_, host)| host);
-    ServerError::unusable(shown, &error.to_string())
 }
 
 #[cfg(test)]
