@@ -6,7 +6,7 @@
 //!   precedence.
 //! - `read_extensions` in `annotate/extension.rs` makes an `Override` of it, which is defined in
 //!   `annotate/overrides/mod.rs`.
-//! - An extension of a parameter is read by `ParameterHead` in `spec/operation/parameter.rs` and
+//! - An extension of a parameter is read by `read_common` in `spec/operation/parameter.rs` and
 //!   used in `annotate/wording/evidence.rs`.
 
 use super::overrides::{ExpectedType, Override, OverrideProblem};

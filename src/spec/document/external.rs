@@ -484,6 +484,7 @@ mod tests {
             files: Vec::new(),
             seen: Vec::new(),
             room: 2 << 20,
+            queue: VecDeque::new(),
         }
         .place(
             "link.yaml",

@@ -129,8 +129,8 @@ fn decoded(key: &str) -> String {
     percent_decode_str(key).decode_utf8_lossy().into_owned()
 }
 
-/// Returns true for each `separator` outside of braces, if it gets the characters of a text in their
-/// order.
+/// Returns a test that is true for each `separator` outside of braces. It gets the characters of a
+/// text in their order.
 fn outside_braces(separator: char) -> impl FnMut(char) -> bool {
     let mut depth = 0_usize;
     move |character| {

@@ -159,12 +159,10 @@ fn distinct_values(mut values: Vec<Value>) -> Option<Value> {
 
 /// Returns true if the value is a list of strings, each of them once.
 fn is_list_of_names(value: &Value) -> bool {
-    let mut seen = HashSet::default();
-    let mut is_new = |name: &Value| {
-        name.as_str()
-            .is_some_and(|name| seen.insert(name.to_owned()))
-    };
-    value
-        .as_array()
-        .is_some_and(|names| names.iter().all(&mut is_new))
+    value.as_array().is_some_and(|names| {
+        let mut seen = HashSet::default();
+        names
+            .iter()
+            .all(|name| name.is_string() && seen.insert(name))
+    })
 }
