@@ -20,8 +20,6 @@ pub(super) struct Problem {
     pub(super) kind: ProblemKind,
     /// The JSON Pointer of its place.
     pub(super) pointer: String,
-    /// Number of levels of its place below the arguments.
-    pub(super) level: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,21 +58,23 @@ pub(super) enum BranchChoice {
     Nearest(Vec<Problem>),
 }
 
-/// The problems of the branch that is meant by a value at that level: of the only one that accepts
-/// its type, or else of the only one that is not null, as in `anyOf: [X, {type: null}]`; of the
-/// only one whose constants it has.
-pub(super) fn meant_branch(mut refused: Vec<Vec<Problem>>, level: usize) -> BranchChoice {
+/// The problems of the branch that is meant by the value at a JSON Pointer: of the only one that
+/// accepts its type, or else of the only one that is not null, as in `anyOf: [X, {type: null}]`; of
+/// the only one whose constants it has.
+pub(super) fn meant_branch(mut refused: Vec<Vec<Problem>>, place: &str) -> BranchChoice {
     let by_type = |problem: &Problem| {
-        problem.level == level && matches!(problem.kind, ProblemKind::Type { .. })
+        problem.pointer == place && matches!(problem.kind, ProblemKind::Type { .. })
     };
     let by_null = |problem: &Problem| {
         let only_null = ProblemKind::Type {
             accepts_only_null: true,
         };
-        problem.level == level && problem.kind == only_null
+        problem.pointer == place && problem.kind == only_null
     };
-    let by_constant =
-        |problem: &Problem| problem.level <= level + 1 && problem.kind == ProblemKind::Constant;
+    let level = |pointer: &str| pointer.matches('/').count();
+    let by_constant = |problem: &Problem| {
+        level(&problem.pointer) <= level(place) + 1 && problem.kind == ProblemKind::Constant
+    };
     let ways: [&dyn Fn(&Problem) -> bool; 3] = [&by_type, &by_null, &by_constant];
     for by in ways {
         let accepts = |problems: &Vec<Problem>| !problems.iter().any(by);

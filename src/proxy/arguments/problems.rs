@@ -51,14 +51,6 @@ const DEPENDENT: [&str; 6] = [
     "not",
 ];
 
-/// The value that is compared with a schema: its JSON Pointer, and how many levels below the
-/// arguments it is.
-#[derive(Default)]
-struct ValuePlace {
-    pointer: String,
-    level: usize,
-}
-
 /// Assertions of a schema about a value.
 struct Assertions {
     /// Assertions about the value itself, without its parts.
@@ -70,7 +62,7 @@ struct Assertions {
 /// Describes the arguments that do not match their `format`, in a sentence for the model; `schema`
 /// is the input schema.
 pub(crate) fn describe_format_mismatch(schema: &JsonObject, arguments: &Value) -> Option<String> {
-    let (mut problems, _) = ProblemSearch::new("", schema, true, MAX_SHOWN).run(arguments);
+    let (mut problems, _) = search("", schema, true, MAX_SHOWN, arguments);
     problems.retain(|problem| problem.kind == ProblemKind::Format);
     (!problems.is_empty()).then(|| format!("{}.", join_clauses(problems)))
 }
@@ -78,7 +70,7 @@ pub(crate) fn describe_format_mismatch(schema: &JsonObject, arguments: &Value) -
 /// Describes the parts of a body that do not fit the input schema and are sent nevertheless, in a
 /// sentence for the model.
 pub(crate) fn describe_body_problems(schema: &JsonObject, arguments: &Value) -> Option<String> {
-    let (problems, _) = ProblemSearch::new("", schema, false, MAX_SHOWN).run(arguments);
+    let (problems, _) = search("", schema, false, MAX_SHOWN, arguments);
     (!problems.is_empty()).then(|| describe_sent(problems))
 }
 
@@ -91,8 +83,7 @@ pub(crate) fn describe_lenient_problems(
     if places.0.is_empty() {
         return None;
     }
-    let (problems, is_complete) =
-        ProblemSearch::new("", schema, false, MAX_PROBLEMS + 1).run(arguments);
+    let (problems, is_complete) = search("", schema, false, MAX_PROBLEMS + 1, arguments);
     let is_known = is_complete && !problems.is_empty() && problems.len() <= MAX_PROBLEMS;
     let is_lenient = is_known
         && problems
@@ -116,8 +107,7 @@ fn describe_sent(problems: Vec<Problem>) -> String {
 
 /// Describes the problems of the arguments of `tool`, one line each; `schema` is the input schema.
 pub(crate) fn describe_problems(tool: &str, schema: &JsonObject, arguments: &Value) -> String {
-    let (problems, is_complete) =
-        ProblemSearch::new(tool, schema, false, MAX_PROBLEMS + 1).run(arguments);
+    let (problems, is_complete) = search(tool, schema, false, MAX_PROBLEMS + 1, arguments);
     let mut text = format!("The arguments of {tool} are not valid; nothing was sent.");
     let mut shown: Vec<&str> = Vec::new();
     for problem in problems.iter().take(MAX_PROBLEMS) {
@@ -137,6 +127,31 @@ pub(crate) fn describe_problems(tool: &str, schema: &JsonObject, arguments: &Val
     text
 }
 
+/// Finds at most so many problems of the arguments of `tool`, by its input schema `root`, from the
+/// root inwards; and says whether all of the arguments was looked at. `asserts_formats` says
+/// whether a text that does not match its `format` is one.
+fn search(
+    tool: &str,
+    root: &JsonObject,
+    asserts_formats: bool,
+    max_problems: usize,
+    arguments: &Value,
+) -> (Vec<Problem>, bool) {
+    let mut search = ProblemSearch {
+        tool,
+        root,
+        asserts_formats,
+        max_problems,
+        steps_left: MAX_STEPS,
+        compiled: HashMap::new(),
+        place: String::new(),
+        depth: 0,
+        found: Vec::new(),
+    };
+    search.compare(root, arguments);
+    (search.found, search.steps_left > 0)
+}
+
 /// A search for the problems of the arguments of one tool.
 struct ProblemSearch<'s> {
     tool: &'s str,
@@ -146,115 +161,70 @@ struct ProblemSearch<'s> {
     steps_left: usize,
     /// Compiled assertions by the address of a schema in `root`.
     compiled: HashMap<*const JsonObject, Rc<Assertions>>,
+    /// The JSON Pointer of the value that is compared with a schema.
+    place: String,
+    /// Number of schemas around the one that it is compared with.
+    depth: usize,
+    /// The problems so far: of the arguments, or in a choice of one of its branches.
+    found: Vec<Problem>,
 }
 
 impl<'s> ProblemSearch<'s> {
-    /// A search by the input schema `root` of a tool, for at most so many problems.
-    /// `asserts_formats` says whether a text that does not match its `format` is one.
-    fn new(
-        tool: &'s str,
-        root: &'s JsonObject,
-        asserts_formats: bool,
-        max_problems: usize,
-    ) -> Self {
-        Self {
-            tool,
-            root,
-            asserts_formats,
-            max_problems,
-            steps_left: MAX_STEPS,
-            compiled: HashMap::new(),
-        }
+    fn is_over(&self) -> bool {
+        self.found.len() >= self.max_problems || self.steps_left == 0
     }
 
-    /// The problems of the arguments, from the root inwards, and whether all of the arguments was
-    /// looked at.
-    fn run(mut self, arguments: &Value) -> (Vec<Problem>, bool) {
-        let mut found = Vec::new();
-        self.compare(
-            self.root,
-            arguments,
-            &mut ValuePlace::default(),
-            0,
-            &mut found,
-        );
-        (found, self.steps_left > 0)
-    }
-
-    fn is_over(&self, found: &[Problem]) -> bool {
-        found.len() >= self.max_problems || self.steps_left == 0
-    }
-
-    fn compare_any(
-        &mut self,
-        schema: &'s Value,
-        value: &Value,
-        place: &mut ValuePlace,
-        depth: usize,
-        found: &mut Vec<Problem>,
-    ) {
+    fn compare_any(&mut self, schema: &'s Value, value: &Value) {
         match schema {
-            Value::Object(schema) => self.compare(schema, value, place, depth, found),
+            Value::Object(schema) => self.compare(schema, value),
             Value::Bool(false) => {
-                let (prefix, value) = (describe_place(&place.pointer), quote_value(value));
-                found.push(place.problem(format!("{prefix}{value} is not allowed here")));
+                let (prefix, value) = (describe_place(&self.place), quote_value(value));
+                self.push(format!("{prefix}{value} is not allowed here"));
             }
             _ => {}
         }
     }
 
-    fn compare(
-        &mut self,
-        schema: &'s JsonObject,
-        value: &Value,
-        place: &mut ValuePlace,
-        depth: usize,
-        found: &mut Vec<Problem>,
-    ) {
-        if depth > MAX_DEPTH || self.is_over(found) {
+    fn compare(&mut self, schema: &'s JsonObject, value: &Value) {
+        if self.depth > MAX_DEPTH || self.is_over() {
             return;
         }
         self.steps_left -= 1;
-        let before = found.len();
+        self.depth += 1;
+        let before = self.found.len();
         let assertions = self.assertions(schema);
         if let Some(own) = assertions.own.as_ref().filter(|own| !own.is_valid(value)) {
             for error in own.iter_errors(value) {
-                self.describe(&error, place, found);
+                self.describe(&error);
             }
         }
         if let Some(target) = reference(schema).and_then(|name| self.root.get("$defs")?.get(name)) {
-            self.compare_any(target, value, place, depth + 1, found);
+            self.compare_any(target, value);
         }
         for branch in listed(schema, "allOf") {
-            self.compare_any(branch, value, place, depth + 1, found);
+            self.compare_any(branch, value);
         }
         for key in ["anyOf", "oneOf"] {
-            self.compare_branches(listed(schema, key), value, place, depth, found);
+            self.compare_branches(listed(schema, key), value);
         }
         match value {
-            Value::Object(members) => self.compare_members(schema, members, place, depth, found),
-            Value::Array(items) => self.compare_items(schema, items, place, depth, found),
+            Value::Object(members) => self.compare_members(schema, members),
+            Value::Array(items) => self.compare_items(schema, items),
             _ => {}
         }
-        if found.len() == before
-            && !self.is_over(found)
+        if self.found.len() == before
+            && !self.is_over()
             && let Some(error) = assertions
                 .whole
                 .as_ref()
                 .and_then(|whole| whole.validate(value).err())
         {
-            self.describe(&error, place, found);
+            self.describe(&error);
         }
+        self.depth -= 1;
     }
 
-    fn compare_members(
-        &mut self,
-        schema: &'s JsonObject,
-        members: &JsonObject,
-        place: &mut ValuePlace,
-        depth: usize,
-        found: &mut Vec<Problem>,
-    ) {
+    fn compare_members(&mut self, schema: &'s JsonObject, members: &JsonObject) {
         let properties = schema.get("properties").and_then(Value::as_object);
         // Which members patterns are about is judged with the whole schema.
         let others = schema
@@ -264,79 +234,68 @@ impl<'s> ProblemSearch<'s> {
             return;
         }
         for (name, member) in members {
-            if self.is_over(found) {
+            if self.is_over() {
                 return;
             }
-            if let Some(inner) = properties
-                .and_then(|properties| properties.get(name))
-                .or(others)
-            {
-                place.enter(name, |place| {
-                    self.compare_any(inner, member, place, depth + 1, found);
-                });
+            let own = properties.and_then(|properties| properties.get(name));
+            if let Some(inner) = own.or(others) {
+                self.compare_part(name, inner, member);
             }
         }
     }
 
-    fn compare_items(
-        &mut self,
-        schema: &'s JsonObject,
-        items: &[Value],
-        place: &mut ValuePlace,
-        depth: usize,
-        found: &mut Vec<Problem>,
-    ) {
+    fn compare_items(&mut self, schema: &'s JsonObject, items: &[Value]) {
         let first = listed(schema, "prefixItems");
         let rest = schema.get("items");
         if first.is_empty() && rest.is_none() {
             return;
         }
         for (index, item) in items.iter().enumerate() {
-            if self.is_over(found) {
+            if self.is_over() {
                 return;
             }
             if let Some(inner) = first.get(index).or(rest) {
-                place.enter(&index.to_string(), |place| {
-                    self.compare_any(inner, item, place, depth + 1, found);
-                });
+                self.compare_part(&index.to_string(), inner, item);
             }
         }
     }
 
+    /// Compares a member or an item.
+    fn compare_part(&mut self, name: &str, schema: &'s Value, value: &Value) {
+        let length = self.place.len();
+        pointer::push(&mut self.place, name);
+        self.compare_any(schema, value);
+        self.place.truncate(length);
+    }
+
     /// Compares a value with the branches of a choice. If none accepts it, the problems are those
     /// of the branch that is meant.
-    fn compare_branches(
-        &mut self,
-        branches: &'s [Value],
-        value: &Value,
-        place: &mut ValuePlace,
-        depth: usize,
-        found: &mut Vec<Problem>,
-    ) {
+    fn compare_branches(&mut self, branches: &'s [Value], value: &Value) {
+        let before = std::mem::take(&mut self.found);
         let mut refused: Vec<Vec<Problem>> = Vec::new();
         for branch in branches {
-            let mut problems = Vec::new();
-            self.compare_any(branch, value, place, depth + 1, &mut problems);
+            self.compare_any(branch, value);
+            let problems = std::mem::take(&mut self.found);
             if problems.is_empty() {
-                return;
+                refused.clear();
+                break;
             }
             refused.push(problems);
         }
+        self.found = before;
         if refused.is_empty() {
             return;
         }
-        let room = self.max_problems.saturating_sub(found.len());
-        match meant_branch(refused, place.level) {
-            BranchChoice::Meant(problems) => found.extend(problems.into_iter().take(room)),
+        let room = self.max_problems.saturating_sub(self.found.len());
+        match meant_branch(refused, &self.place) {
+            BranchChoice::Meant(problems) => self.found.extend(problems.into_iter().take(room)),
             BranchChoice::Nearest(problems) if value.is_object() || value.is_array() => {
-                let text = describe_no_form(&place.pointer, value);
-                let text = format!("{text}; what is wrong by the nearest one follows");
-                found.push(place.problem(text));
-                found.extend(problems.into_iter().take(room.saturating_sub(1)));
+                let text = describe_no_form(&self.place, value);
+                self.push(format!("{text}; what is wrong by the nearest one follows"));
+                let rest = problems.into_iter().take(room.saturating_sub(1));
+                self.found.extend(rest);
             }
-            BranchChoice::Nearest(_) => {
-                found.push(place.problem(describe_no_form(&place.pointer, value)));
-            }
+            BranchChoice::Nearest(_) => self.push(describe_no_form(&self.place, value)),
         }
     }
 
@@ -348,40 +307,24 @@ impl<'s> ProblemSearch<'s> {
         )
     }
 
-    fn describe(&self, error: &ValidationError<'_>, place: &ValuePlace, found: &mut Vec<Problem>) {
-        let inner = error.instance_path().to_string();
-        let place = ValuePlace {
-            level: place.level + inner.matches('/').count(),
-            pointer: format!("{}{inner}", place.pointer),
-        };
-        let room = self.max_problems.saturating_sub(found.len());
-        let texts = describe_problem(&place.pointer, error, self.tool, self.root, room);
-        let kind = ProblemKind::of(error);
-        found.extend(texts.into_iter().map(|text| Problem {
-            kind,
-            ..place.problem(text)
-        }));
-    }
-}
-
-impl ValuePlace {
-    /// Runs `inside` for a part of the value.
-    fn enter(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
-        let length = self.pointer.len();
-        pointer::push(&mut self.pointer, name);
-        self.level += 1;
-        inside(self);
-        self.level -= 1;
-        self.pointer.truncate(length);
-    }
-
-    fn problem(&self, text: String) -> Problem {
-        Problem {
+    fn push(&mut self, text: String) {
+        self.found.push(Problem {
             text,
             kind: ProblemKind::Other,
-            pointer: self.pointer.clone(),
-            level: self.level,
-        }
+            pointer: self.place.clone(),
+        });
+    }
+
+    fn describe(&mut self, error: &ValidationError<'_>) {
+        let pointer = format!("{}{}", self.place, error.instance_path());
+        let room = self.max_problems.saturating_sub(self.found.len());
+        let texts = describe_problem(&pointer, error, self.tool, self.root, room);
+        let kind = ProblemKind::of(error);
+        self.found.extend(texts.into_iter().map(|text| Problem {
+            text,
+            kind,
+            pointer: pointer.clone(),
+        }));
     }
 }
 
