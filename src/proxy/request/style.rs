@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::target::PathValue;
 use crate::call_error::CallError;
-use crate::json::plain_number;
+use crate::json::{JsonObject, plain_number};
 use crate::outbound::request::{Keep, percent_encode, percent_encode_segments, push_encoded};
 use crate::spec::operation::request_body::Encoding;
 use crate::spec::operation::template::TemplatePart;
@@ -52,56 +52,26 @@ pub(crate) fn joined<'v>(value: &'v Value, separators: &[char]) -> Cow<'v, Value
 /// A path value (`simple`, `label`, `matrix`), or a header value when `keep` is [`Keep::All`].
 pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep: Keep) -> String {
     let mut out = String::new();
-    // The other styles do not write it.
-    let name = if style == Style::Matrix {
-        percent_encode(name, keep)
-    } else {
-        String::new()
-    };
     match (style, value) {
         (_, Value::Null) => {}
-        (Style::Label, Value::Array(items)) => {
-            let separator = if explode { "." } else { "," };
-            out.push('.');
-            write_list(&mut out, items, separator, keep);
-        }
-        (Style::Label, Value::Object(_)) => {
-            out.push('.');
-            let separators = if explode { ("=", ".") } else { (",", ",") };
-            pairs(&mut out, value, separators, keep);
-        }
         (Style::Label, _) => {
             out.push('.');
-            push_scalar(&mut out, value, keep);
+            let separator = if explode { "." } else { "," };
+            write_value(&mut out, value, explode, separator, keep);
         }
         (Style::Matrix, Value::Array(items)) if explode => {
             for item in items {
-                matrix(&mut out, &name, item, keep);
-            }
-        }
-        (Style::Matrix, Value::Array(items)) => {
-            matrix_name(&mut out, &name);
-            if !items.is_empty() {
-                out.push('=');
-                write_list(&mut out, items, ",", keep);
+                matrix(&mut out, name, keep, |out| push_scalar(out, item, keep));
             }
         }
         (Style::Matrix, Value::Object(_)) if explode => {
             out.push(';');
-            pairs(&mut out, value, ("=", ";"), keep);
+            write_value(&mut out, value, explode, ";", keep);
         }
-        (Style::Matrix, Value::Object(_)) => {
-            matrix_name(&mut out, &name);
-            out.push('=');
-            pairs(&mut out, value, (",", ","), keep);
-        }
-        (Style::Matrix, _) => matrix(&mut out, &name, value, keep),
-        (_, Value::Array(items)) => write_list(&mut out, items, separator(style, keep), keep),
-        (_, Value::Object(_)) => {
-            let separators = if explode { ("=", ",") } else { (",", ",") };
-            pairs(&mut out, value, separators, keep);
-        }
-        _ => push_scalar(&mut out, value, keep),
+        (Style::Matrix, _) => matrix(&mut out, name, keep, |out| {
+            write_value(out, value, explode, ",", keep);
+        }),
+        _ => write_value(&mut out, value, explode, separator(style, keep), keep),
     }
     out
 }
@@ -137,15 +107,9 @@ pub(crate) fn query(
             };
             object.iter().filter_map(member).collect()
         }
-        (_, Value::Array(items)) => {
+        (_, Value::Array(_) | Value::Object(_)) => {
             let mut out = String::new();
-            write_list(&mut out, items, separator(style, keep), keep);
-            vec![(key, out)]
-        }
-        (_, Value::Object(_)) => {
-            let mut out = String::new();
-            let separator = separator(style, keep);
-            pairs(&mut out, value, (separator, separator), keep);
+            write_value(&mut out, value, false, separator(style, keep), keep);
             vec![(key, out)]
         }
         _ => scalar(value)
@@ -188,6 +152,19 @@ fn deep(key: &str, value: &Value, keep: Keep, found: &mut Vec<(String, String)>)
     }
 }
 
+/// Writes a scalar, or the parts of a list or an object with a separator between them; an exploded
+/// object as `key=value`.
+fn write_value(out: &mut String, value: &Value, explode: bool, separator: &str, keep: Keep) {
+    match value {
+        Value::Array(items) => write_list(out, items, separator, keep),
+        Value::Object(object) => {
+            let between = if explode { "=" } else { separator };
+            write_members(out, object, between, separator, keep);
+        }
+        _ => push_scalar(out, value, keep),
+    }
+}
+
 fn push_scalar(out: &mut String, value: &Value, keep: Keep) {
     if let Some(text) = scalar(value) {
         push_encoded(out, &text, keep);
@@ -203,11 +180,9 @@ fn write_list(out: &mut String, items: &[Value], separator: &str, keep: Keep) {
     }
 }
 
-fn pairs(out: &mut String, value: &Value, (between, after): (&str, &str), keep: Keep) {
-    let members = value
-        .as_object()
-        .into_iter()
-        .flatten()
+fn write_members(out: &mut String, object: &JsonObject, between: &str, after: &str, keep: Keep) {
+    let members = object
+        .iter()
         .filter_map(|(member, value)| Some((member, scalar(value)?)));
     for (index, (member, value)) in members.enumerate() {
         if index > 0 {
@@ -219,17 +194,15 @@ fn pairs(out: &mut String, value: &Value, (between, after): (&str, &str), keep: 
     }
 }
 
-fn matrix_name(out: &mut String, name: &str) {
-    out.push(';');
-    out.push_str(name);
-}
-
 /// Writes `;name=value`, or `;name` if the value is empty (RFC 6570 section 3.2.7).
-fn matrix(out: &mut String, name: &str, value: &Value, keep: Keep) {
-    matrix_name(out, name);
-    if let Some(text) = scalar(value).filter(|text| !text.is_empty()) {
-        out.push('=');
-        push_encoded(out, &text, keep);
+fn matrix(out: &mut String, name: &str, keep: Keep, write: impl FnOnce(&mut String)) {
+    out.push(';');
+    push_encoded(out, name, keep);
+    let end_of_name = out.len();
+    out.push('=');
+    write(out);
+    if out.len() == end_of_name + 1 {
+        out.truncate(end_of_name);
     }
 }
 
@@ -248,27 +221,39 @@ fn content_text(media_type: &str, value: &Value) -> String {
     }
 }
 
-pub(super) fn path_value(operation: &Operation, parameter: &Parameter, value: &Value) -> PathValue {
-    let mut segments = 1;
-    let encoded = match &parameter.serialization {
+/// The value of a parameter with its style, its `explode`, and the characters that are kept,
+/// `reserved` if reserved ones may be. What has a media type is one text.
+fn serialized<'v>(
+    parameter: &Parameter,
+    value: &'v Value,
+    reserved: Keep,
+) -> (Cow<'v, Value>, Style, bool, Keep) {
+    match &parameter.serialization {
         Serialization::Content { media_type } => {
-            percent_encode(&content_text(media_type, value), Keep::Unreserved)
+            let text = Cow::Owned(content_text(media_type, value).into());
+            (text, Style::Form, false, Keep::Unreserved)
         }
         Serialization::Style {
             style,
             explode,
             allow_reserved,
         } => {
-            let keep = kept(*allow_reserved, Keep::Segment);
-            match value {
-                Value::String(text) if parameter.slashes && *style == Style::Simple => {
-                    let (encoded, count) = percent_encode_segments(text, keep);
-                    segments = count;
-                    encoded
-                }
-                _ => path(&parameter.name, value, *style, *explode, keep),
-            }
+            let keep = kept(*allow_reserved, reserved);
+            (Cow::Borrowed(value), *style, *explode, keep)
         }
+    }
+}
+
+pub(super) fn path_value(operation: &Operation, parameter: &Parameter, value: &Value) -> PathValue {
+    let mut segments = 1;
+    let (written, style, explode, keep) = serialized(parameter, value, Keep::Segment);
+    let encoded = match &*written {
+        Value::String(text) if parameter.slashes && style == Style::Simple => {
+            let (encoded, count) = percent_encode_segments(text, keep);
+            segments = count;
+            encoded
+        }
+        written => path(&parameter.name, written, style, explode, keep),
     };
     let plain = match value {
         Value::Array(items) => items.iter().filter_map(scalar).map(Into::into).collect(),
@@ -301,20 +286,8 @@ fn kept(allow_reserved: bool, reserved: Keep) -> Keep {
 }
 
 pub(super) fn query_pairs(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
-    match &parameter.serialization {
-        Serialization::Content { media_type } => vec![(
-            percent_encode(&parameter.name, Keep::Unreserved),
-            percent_encode(&content_text(media_type, value), Keep::Unreserved),
-        )],
-        Serialization::Style {
-            style,
-            explode,
-            allow_reserved,
-        } => {
-            let keep = kept(*allow_reserved, Keep::Reserved);
-            query(&parameter.name, value, *style, *explode, keep)
-        }
-    }
+    let (value, style, explode, keep) = serialized(parameter, value, Keep::Reserved);
+    query(&parameter.name, &value, style, explode, keep)
 }
 
 /// OAS 3.2 `in: querystring`: a form is written as one, anything else as one encoded text without a
@@ -349,12 +322,8 @@ pub(crate) fn header(
     if value.is_null() {
         return Ok(());
     }
-    let text = match &parameter.serialization {
-        Serialization::Content { media_type } => content_text(media_type, value),
-        Serialization::Style { style, explode, .. } => {
-            path(&parameter.name, value, *style, *explode, Keep::All)
-        }
-    };
+    let (written, style, explode, _) = serialized(parameter, value, Keep::All);
+    let text = path(&parameter.name, &written, style, explode, Keep::All);
     let invalid = |problem| invalid_argument(&parameter.key, problem);
     let name = HeaderName::from_bytes(parameter.name.as_bytes())
         .map_err(|_| invalid("has a name that no header can have"))?;
