@@ -15,7 +15,7 @@ use super::media::{
     missing_destination, room_of,
 };
 use super::records::{self, Framing};
-use super::reply_headers::{HeaderReport, ShownHeaders};
+use super::reply_headers::ShownHeaders;
 use super::result_notes::NoteKind;
 use super::tool_result::{MediaBlock, MediaBlockKind, ResultForm, ToolResult};
 use super::truncate::{self, Loss};
@@ -81,7 +81,9 @@ pub fn render_reply(
     rendering: Rendering<'_>,
 ) -> ToolResult {
     let mut result = render_body(operation, response, rendering);
-    HeaderReport::new(response, rendering.headers, rendering.max_bytes).add_to(&mut result);
+    rendering
+        .headers
+        .add_to(&mut result, response, rendering.max_bytes);
     result
 }
 

@@ -91,24 +91,13 @@ pub(crate) struct EtagUse {
     pub(crate) tools: Box<[NamedTool]>,
 }
 
-/// Advice for a caller about the use of an `ETag`.
-#[derive(Debug)]
-pub(crate) struct EtagAdvice<'a> {
-    argument: &'a str,
-    /// The tools that the caller may list, as it calls them, separated by commas.
-    tools: String,
-}
-
 impl EtagUse {
-    /// The advice that names those of the tools that the caller may list; `None` if there is none
-    /// of them.
-    pub(crate) fn advice(&self, shown: &ShownTools) -> Option<EtagAdvice<'_>> {
-        let tools = self.tools.iter();
-        let shown: Vec<String> = tools.filter_map(|tool| shown.call_of(tool)).collect();
-        (!shown.is_empty()).then(|| EtagAdvice {
-            argument: &self.argument,
-            tools: shown.join(", "),
-        })
+    /// The advice that names those of the tools that the caller may list, as it calls them; `None`
+    /// if there is none of them.
+    pub(crate) fn advice(&self, shown: &ShownTools) -> Option<String> {
+        let mut tools = self.tools.iter().filter_map(|tool| shown.call_of(tool));
+        let begin = format!("pass it as {} to {}", self.argument, tools.next()?);
+        Some(tools.fold(begin, |advice, tool| advice + ", " + &tool))
     }
 }
 
@@ -124,7 +113,8 @@ pub(crate) struct DeclaredHeader {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ShownHeaders<'a> {
     pub(crate) declared: &'a [DeclaredHeader],
-    pub(crate) etag_advice: Option<&'a EtagAdvice<'a>>,
+    /// Advice on the use of an `ETag`.
+    pub(crate) etag_advice: Option<&'a str>,
     /// Base URL of the API: of addresses below it, path and query are shown.
     pub(crate) base: Option<&'a Url>,
 }
@@ -134,7 +124,7 @@ enum Told<'a> {
     /// `_meta` only.
     InMeta,
     /// The text as well, with its use.
-    ForIfMatch(&'a EtagAdvice<'a>),
+    ForIfMatch(&'a str),
     /// The text as well, without the origin of the API.
     Location,
     /// The text as well, under the declared name.
@@ -187,13 +177,72 @@ impl<'a> ShownHeaders<'a> {
         };
         headers.keys().filter(told).map(line).collect()
     }
-}
 
-/// Report of a result about the headers of a reply.
-#[derive(Default)]
-pub(crate) struct HeaderReport {
-    values: JsonObject,
-    notes: Vec<(NoteKind, String)>,
+    /// Adds the headers of a reply to its result, in at most a part of `max_bytes`; 0 is no limit.
+    /// For a success with a body, notes hold only headers for the next call, else all declared
+    /// ones.
+    pub(crate) fn add_to(self, result: &mut ToolResult, response: &Reply, max_bytes: usize) {
+        let headers = &response.headers;
+        let mut found: Vec<(&HeaderName, Told)> = headers
+            .keys()
+            .filter(|name| !is_hidden(name, headers))
+            .filter_map(|name| Some((name, self.told(name, response)?)))
+            .collect();
+        // If there is no room for all, the headers of the text come first.
+        found.sort_by_key(|(_, told)| matches!(told, Told::InMeta));
+        let mut values = JsonObject::new();
+        let mut room = room_of(max_bytes) / MAX_SHARE;
+        let (mut declared, mut left_out) = (Vec::new(), 0);
+        for (name, told) in found {
+            let value = header_text(headers, name);
+            let is_long = value.is_none();
+            let value = value.unwrap_or_default();
+            let copies = if matches!(told, Told::InMeta) { 1 } else { 2 };
+            let size = copies * (name.as_str().len() + value.len() + 8);
+            if value.is_empty() && !is_long {
+                continue;
+            }
+            if is_long || values.len() >= MAX_HEADERS || size > room {
+                left_out += copies - 1;
+                continue;
+            }
+            room -= size;
+            match told {
+                Told::InMeta => {}
+                Told::ForIfMatch(advice) => {
+                    result.note(NoteKind::Precondition, format!("ETag: {value} ({advice})"));
+                }
+                Told::Location => {
+                    let note = format!("Location: {}", without_origin(&value, self.base));
+                    result.note(NoteKind::Header, note);
+                }
+                Told::InText(shown) => declared.push(format!("{}: {value}", text::one_line(shown))),
+            }
+            values.insert(name.as_str().to_owned(), Value::String(value));
+        }
+        let mut lines: Vec<String> = Vec::new();
+        for header in declared {
+            match lines
+                .last_mut()
+                .filter(|line| line.len() + header.len() <= MAX_LINE_BYTES)
+            {
+                Some(line) => line.push_str(&format!("; {header}")),
+                None => lines.push(header),
+            }
+        }
+        lines
+            .into_iter()
+            .for_each(|line| result.note(NoteKind::Header, line));
+        if left_out > 0 {
+            let note = format!(
+                "Declared headers of the reply that are left out, because they are too many or too long: {left_out}."
+            );
+            result.note(NoteKind::Header, note);
+        }
+        if !values.is_empty() {
+            result.insert_meta(META_KEY, Value::Object(values));
+        }
+    }
 }
 
 /// The argument of an operation that is sent as `If-Match`.
@@ -282,90 +331,14 @@ fn without_origin(address: &str, base: Option<&Url>) -> String {
     }
 }
 
-impl HeaderReport {
-    /// Makes the report about the headers of a reply, in at most a part of `max_bytes`; 0 is no
-    /// limit. For a success with a body, notes hold only headers for the next call, else all
-    /// declared ones.
-    pub(crate) fn new(response: &Reply, shown: ShownHeaders<'_>, max_bytes: usize) -> Self {
-        let headers = &response.headers;
-        let mut found: Vec<(&HeaderName, Told)> = headers
-            .keys()
-            .filter(|name| !is_hidden(name, headers))
-            .filter_map(|name| Some((name, shown.told(name, response)?)))
-            .collect();
-        // If there is no room for all, the headers of the text come first.
-        found.sort_by_key(|(_, told)| matches!(told, Told::InMeta));
-        let mut report = Self::default();
-        let mut room = room_of(max_bytes) / MAX_SHARE;
-        let (mut declared, mut left_out) = (Vec::new(), 0);
-        for (name, told) in found {
-            let value = header_text(headers, name);
-            let is_long = value.is_none();
-            let value = value.unwrap_or_default();
-            let copies = if matches!(told, Told::InMeta) { 1 } else { 2 };
-            let size = copies * (name.as_str().len() + value.len() + 8);
-            if value.is_empty() && !is_long {
-                continue;
-            }
-            if is_long || report.values.len() >= MAX_HEADERS || size > room {
-                left_out += copies - 1;
-                continue;
-            }
-            room -= size;
-            match told {
-                Told::InMeta => {}
-                Told::ForIfMatch(EtagAdvice { argument, tools }) => {
-                    let note = format!("ETag: {value} (pass it as {argument} to {tools})");
-                    report.notes.push((NoteKind::Precondition, note));
-                }
-                Told::Location => {
-                    let note = format!("Location: {}", without_origin(&value, shown.base));
-                    report.notes.push((NoteKind::Header, note));
-                }
-                Told::InText(shown) => declared.push(format!("{}: {value}", text::one_line(shown))),
-            }
-            report
-                .values
-                .insert(name.as_str().to_owned(), Value::String(value));
-        }
-        let mut lines: Vec<String> = Vec::new();
-        for header in declared {
-            match lines
-                .last_mut()
-                .filter(|line| line.len() + header.len() <= MAX_LINE_BYTES)
-            {
-                Some(line) => line.push_str(&format!("; {header}")),
-                None => lines.push(header),
-            }
-        }
-        report
-            .notes
-            .extend(lines.into_iter().map(|line| (NoteKind::Header, line)));
-        if left_out > 0 {
-            let note = format!(
-                "Declared headers of the reply that are left out, because they are too many or too long: {left_out}."
-            );
-            report.notes.push((NoteKind::Header, note));
-        }
-        report
-    }
-
-    /// Adds what is said to a result.
-    pub(crate) fn add_to(self, result: &mut ToolResult) {
-        self.notes
-            .into_iter()
-            .for_each(|(kind, note)| result.note(kind, note));
-        if !self.values.is_empty() {
-            result.insert_meta(META_KEY, Value::Object(self.values));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn report(headers: &[(&str, &str)], max_bytes: usize) -> HeaderReport {
+    /// The headers in `_meta`, and the notes.
+    type Report = (JsonObject, Vec<String>);
+
+    fn report(headers: &[(&str, &str)], max_bytes: usize) -> Report {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
@@ -373,13 +346,19 @@ mod tests {
         report_on(map, ShownHeaders::default(), max_bytes)
     }
 
-    fn report_on(headers: HeaderMap, shown: ShownHeaders<'_>, max_bytes: usize) -> HeaderReport {
+    fn report_on(headers: HeaderMap, shown: ShownHeaders<'_>, max_bytes: usize) -> Report {
         let response = Reply {
             headers,
             body: "{}".into(),
             ..Reply::default()
         };
-        HeaderReport::new(&response, shown, max_bytes)
+        let mut result = ToolResult::default();
+        shown.add_to(&mut result, &response, max_bytes);
+        let meta = result.to_json()["_meta"][META_KEY].take();
+        (
+            meta.as_object().cloned().unwrap_or_default(),
+            result.notes(),
+        )
     }
 
     #[test]
@@ -393,19 +372,16 @@ mod tests {
             .map(|name| (name.as_str(), long.as_str()))
             .collect();
         let all = report(&headers, 0);
-        assert_eq!(all.values.len(), MAX_HEADERS);
+        assert_eq!(all.0.len(), MAX_HEADERS);
         let few = report(&headers, 10_000);
-        assert_eq!(few.values.len(), 2);
+        assert_eq!(few.0.len(), 2);
         let link = format!(
             "<https://api.example/a?cursor={}>; rel=next",
             "c".repeat(2000)
         );
         let too_long = "x".repeat(5000);
         let said = report(&[("link", &link), ("warning", &too_long)], 0);
-        assert_eq!(
-            Value::Object(said.values),
-            serde_json::json!({"link": link})
-        );
+        assert_eq!(Value::Object(said.0), serde_json::json!({"link": link}));
     }
 
     #[test]
@@ -428,22 +404,18 @@ mod tests {
         ] {
             headers.insert(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
-        let notes = report_on(headers.clone(), shown, 0).notes;
+        let notes = report_on(headers.clone(), shown, 0).1;
         assert!(
-            notes.len() == 2 && notes.iter().any(|(_, note)| note == "X-Total-Count: 250"),
+            notes.len() == 2 && notes.iter().any(|note| note == "X-Total-Count: 250"),
             "{notes:?}"
         );
         let report = report_on(headers, shown, 400);
         assert_eq!(
-            report.values.keys().collect::<Vec<_>>(),
+            report.0.keys().collect::<Vec<_>>(),
             ["x-total-count", "link"]
         );
         assert_eq!(
-            report
-                .notes
-                .iter()
-                .map(|(_, note)| note.as_str())
-                .collect::<Vec<_>>(),
+            report.1,
             [
                 "X-Total-Count: 250",
                 "Declared headers of the reply that are left out, because they are too many or too long: 1."
@@ -473,7 +445,7 @@ mod tests {
                 "location: /jobs/1?x=1"
             ]
         );
-        let said = report_on(headers, shown, 0).values;
+        let said = report_on(headers, shown, 0).0;
         assert_eq!(said["location"], "http://api.example:8080/jobs/1?x=1");
         assert!(!said["link"].to_string().contains("u:p"), "{said:?}");
     }
@@ -490,7 +462,7 @@ mod tests {
             0,
         );
         assert_eq!(
-            Value::Object(said.values).to_string(),
+            Value::Object(said.0).to_string(),
             r#"{"link":"<a>, <b>; x"}"#
         );
     }

@@ -151,7 +151,7 @@ impl Call<'_> {
             pages_key: pages_key.as_deref(),
             headers: ShownHeaders {
                 declared: self.target.declared_headers(&self.proxy.document),
-                etag_advice: etag_advice.as_ref(),
+                etag_advice: etag_advice.as_deref(),
                 base: Some(self.base.url()),
             },
         };
