@@ -2,7 +2,6 @@
 //! after. A reply chooses a part of a name, never a whole one, and no folder.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,8 +37,6 @@ pub(crate) struct FileWriter {
     digest: Context,
     length: u64,
     max_bytes: u64,
-    /// Bytes of the store that it takes.
-    held: Option<HeldMemory>,
 }
 
 /// A whole reply in a file, which is removed with this value unless it is delivered.
@@ -49,14 +46,7 @@ pub struct ReceivedFile {
     pub(crate) length: u64,
     /// SHA-256 in hexadecimal digits.
     pub(crate) sha256: String,
-    state: Mutex<ReceivedState>,
-}
-
-#[derive(Debug)]
-struct ReceivedState {
-    temporary: TemporaryFile,
-    /// Bytes of the store that it takes.
-    held: Option<HeldMemory>,
+    temporary: Mutex<TemporaryFile>,
 }
 
 /// What a result says of a file's place.
@@ -75,6 +65,8 @@ struct TemporaryFile {
     name: String,
     /// The name that it gets, or is shown with.
     final_name: String,
+    /// Bytes of the store that it takes.
+    held: Option<HeldMemory>,
     is_kept: bool,
 }
 
@@ -115,15 +107,16 @@ impl FileWriter {
                 .map(|(file, own)| (file, own, name.to_owned())),
         };
         let (file, own, final_name) = created.map_err(|error| not_saved(&error))?;
+        let held = match destination {
+            FileDestination::Folder(_) => None,
+            FileDestination::Store(store) => Some(store.begin()),
+        };
         let temporary = TemporaryFile {
             destination: destination.clone(),
             name: own,
             final_name,
+            held,
             is_kept: false,
-        };
-        let held = match destination {
-            FileDestination::Folder(_) => None,
-            FileDestination::Store(store) => Some(store.begin()),
         };
         Ok(Self {
             temporary,
@@ -131,7 +124,6 @@ impl FileWriter {
             digest: Context::new(&SHA256),
             length: 0,
             max_bytes,
-            held,
         })
     }
 
@@ -146,7 +138,7 @@ impl FileWriter {
                 limit: self.max_bytes,
             });
         }
-        if let Some(held) = &mut self.held {
+        if let Some(held) = &mut self.temporary.held {
             let length = bytes_of_blocks(self.length);
             held.grow_to(length, caller).map_err(|OutOfMemory| CallError::NotSaved {
                 sentence: "this server holds as many files for you as `file_store_bytes` allows, each for 10 minutes",
@@ -166,17 +158,10 @@ impl FileWriter {
     /// [`CallError::NotSaved`].
     pub(crate) async fn finish(mut self) -> Result<ReceivedFile, CallError> {
         self.file.flush().await.map_err(|error| not_saved(&error))?;
-        let mut sha256 = String::new();
-        for byte in self.digest.finish().as_ref() {
-            let _ = write!(sha256, "{byte:02x}");
-        }
         Ok(ReceivedFile {
             length: self.length,
-            sha256,
-            state: Mutex::new(ReceivedState {
-                temporary: self.temporary,
-                held: self.held,
-            }),
+            sha256: text::hex(self.digest.finish().as_ref()),
+            temporary: Mutex::new(self.temporary),
         })
     }
 }
@@ -187,8 +172,8 @@ impl ReceivedFile {
     /// # Errors
     /// [`CallError::NotSaved`].
     pub(crate) fn deliver(&self) -> Result<DeliveredFile, CallError> {
-        let mut state = self.state.lock();
-        let ReceivedState { temporary, held } = &mut *state;
+        let mut temporary = self.temporary.lock();
+        let held = temporary.held.take();
         let (name, final_name) = (&temporary.name, &temporary.final_name);
         let delivered = match &temporary.destination {
             FileDestination::Folder(folder) => {
@@ -196,7 +181,7 @@ impl ReceivedFile {
                 renamed.map(|()| DeliveredFile::Path(folder.path_of(final_name)))
             }
             FileDestination::Store(store) => {
-                let held = held.take().unwrap_or_else(|| store.begin());
+                let held = held.unwrap_or_else(|| store.begin());
                 let url = store.keep(name, final_name, self.length, held);
                 url.map(|url| DeliveredFile::Url {
                     url,
