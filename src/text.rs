@@ -233,6 +233,15 @@ pub(crate) fn random_id() -> String {
     hex(&bytes)
 }
 
+/// The letters and digits of a name in lower case: names with the same letters are the same to a
+/// model.
+pub(crate) fn letters(name: &str) -> String {
+    name.chars()
+        .filter(|character| character.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
 /// The characters of a text, those equal that some decoders of JSON take for one another: Go's
 /// folds U+017F to `s` and U+212A to `k`.
 pub(crate) fn without_case(text: &str) -> impl Iterator<Item = char> {

@@ -18,6 +18,7 @@ use crate::json::{JsonObject, parse_text};
 use crate::spec::operation::request_body::BODY;
 use crate::spec::schema::{NewNames, gather_schemas};
 use crate::spec::{Location, Operation, Parameter};
+use crate::text::letters;
 
 /// Depth to which arguments may be wrapped: `{"arguments": {"path": {…}}}`.
 const MAX_WRAPPERS: usize = 3;
@@ -374,15 +375,6 @@ pub(super) fn object(value: Value) -> JsonObject {
         Value::Object(arguments) => arguments,
         _ => JsonObject::new(),
     }
-}
-
-/// The letters and digits of a name in lower case: names with the same letters are the same to a
-/// model.
-pub(crate) fn letters(name: &str) -> String {
-    name.chars()
-        .filter(|character| character.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect()
 }
 
 /// The properties that the schemas of one value declare.

@@ -19,7 +19,7 @@ use http::header::LOCATION;
 use parking_lot::Mutex;
 
 use self::handle::{HandleScope, Schedule, UrlRefusal, WaitState, path_and_query, seconds};
-use self::requests::{FoundResult, checked_url, location_of, url_of_state};
+use self::requests::{checked_url, location_of};
 use self::status::{
     FoundStatus, StatusBody, StatusKind, StatusVerdict, header_url, is_possible, recognize,
     settings,
@@ -228,8 +228,9 @@ impl<'c> Wait<'c> {
 
     /// Asks once.
     async fn step(&mut self) -> Step {
-        let url = url_of_state(self.call, &self.state);
-        let url = match url {
+        // What is served may have changed since the URL was read.
+        let state = &self.state;
+        let url = match checked_url(self.call, &state.url, self.call.base.url(), state.kind) {
             Ok(url) => url,
             Err(refusal) => return Some(WaitRemark::NotAsked(refusal.describe())),
         };
@@ -318,11 +319,9 @@ impl<'c> Wait<'c> {
                 let result = self.call.result_url(&self.state, &body, &url);
                 self.keep(reply);
                 match result {
-                    FoundResult::Status => Some(self.done(None)),
-                    FoundResult::Refused(refusal) => {
-                        Some(self.done(Some(result_not_requested(refusal))))
-                    }
-                    FoundResult::Url(kind, url) => {
+                    None => Some(self.done(None)),
+                    Some(Err(refusal)) => Some(self.done(Some(result_not_requested(refusal)))),
+                    Some(Ok((kind, url))) => {
                         self.state.is_done = true;
                         self.state.kind = kind;
                         self.state.url = path_and_query(&url);

@@ -14,16 +14,6 @@ use crate::spec::long_running::FinalState;
 use crate::spec::operation::rules::{NamedRead, ResultPlace, StatusPlace, ValueSource};
 use crate::spec::{Location, PathTemplate};
 
-/// Place of the result of an operation that is done.
-pub(super) enum FoundResult {
-    /// The last status.
-    Status,
-    /// Another URL.
-    Url(StatusKind, Url),
-    /// A URL that is not requested.
-    Refused(UrlRefusal),
-}
-
 impl Call<'_> {
     /// The URL of an operation that a rule names, with the arguments that a reply has for it.
     /// Arguments of its path that the rule does not name are those of the call.
@@ -81,39 +71,35 @@ impl Call<'_> {
             .collect()
     }
 
-    /// Finds the result of an operation that is done, whose last status is given.
+    /// Returns the URL of the result of an operation that is done, whose last status is given, or
+    /// the reason for which it is not requested; `None` if the status is the result.
     pub(super) fn result_url(
         &self,
         state: &WaitState,
         status: &StatusBody,
         from: &Url,
-    ) -> FoundResult {
+    ) -> Option<Result<(StatusKind, Url), UrlRefusal>> {
         let operation = &self.target.operation;
-        let checked = |kind: StatusKind, text: &str| match checked_url(self, text, from, kind) {
-            Ok(url) => FoundResult::Url(kind, url),
-            Err(refusal) => FoundResult::Refused(refusal),
+        let checked = |kind: StatusKind, text: &str| {
+            let url = checked_url(self, text, from, kind);
+            Some(url.map(|url| (kind, url)))
         };
         let original = || checked(StatusKind::Own, &state.original);
-        let location = || match &state.location {
-            Some(Ok(url)) => checked(StatusKind::Location, url),
-            Some(Err(refusal)) => FoundResult::Refused(*refusal),
-            None => FoundResult::Status,
+        let location = || match state.location.as_ref()? {
+            Ok(url) => checked(StatusKind::Location, url),
+            Err(refusal) => Some(Err(*refusal)),
         };
         let text_at = |place: &str| Some(status.pointer(place)?.as_str()?.to_owned());
         match settings(operation).and_then(|settings| settings.result.as_ref()) {
-            Some(ResultPlace::Status) => return FoundResult::Status,
+            Some(ResultPlace::Status) => return None,
             Some(ResultPlace::Location) => return location(),
             Some(ResultPlace::Original) => return original(),
             Some(ResultPlace::Field(field)) => {
-                return text_at(field).map_or(FoundResult::Status, |text| {
-                    checked(StatusKind::Named, &text)
-                });
+                return checked(StatusKind::Named, &text_at(field)?);
             }
             Some(ResultPlace::Operation(named)) => {
                 let url = self.url_of_named(named, status, &state.arguments);
-                return url.map_or(FoundResult::Status, |url| {
-                    checked(StatusKind::Result, &path_and_query(&url))
-                });
+                return checked(StatusKind::Result, &path_and_query(&url?));
             }
             None => {}
         }
@@ -123,18 +109,18 @@ impl Call<'_> {
                     return checked(StatusKind::Monitor, &resource);
                 }
                 match extension.unwrap_or(FinalState::Unsaid) {
-                    FinalState::Status => FoundResult::Status,
+                    FinalState::Status => None,
                     FinalState::Location => location(),
                     FinalState::Original => original(),
                     FinalState::Unsaid => match operation.method {
                         Method::PUT | Method::PATCH => original(),
                         Method::POST => location(),
-                        _ => FoundResult::Status,
+                        _ => None,
                     },
                 }
             }
             (StatusKind::Location, Some(FinalState::Original)) => original(),
-            _ => FoundResult::Status,
+            _ => None,
         }
     }
 
@@ -145,7 +131,9 @@ impl Call<'_> {
             .chain(self.tenant.map(|tenant| &tenant.redactor))
             .chain(forwarded);
         let arguments = Value::Object(state.arguments.clone()).to_string();
-        let texts = paths_of(state).chain([state.original.as_str(), &arguments]);
+        let location = state.location.iter().flatten().map(String::as_str);
+        let texts = [state.url.as_str(), &state.original, &arguments].into_iter();
+        let texts = texts.chain(location);
         let mut joined: String = texts.flat_map(|text| [text, "\n"]).collect();
         let before = joined.clone();
         redactors.for_each(|redactor| redactor.redact_line(&mut joined));
@@ -210,14 +198,6 @@ pub(super) fn checked_url(
     Ok(url)
 }
 
-/// The URL of the next request of a wait.
-///
-/// # Errors
-/// [`UrlRefusal`], if what is served has changed since.
-pub(super) fn url_of_state(call: &Call<'_>, state: &WaitState) -> Result<Url, UrlRefusal> {
-    checked_url(call, &state.url, call.base.url(), state.kind)
-}
-
 /// Path and query of the URL in `Location`, or the reason for which it is not requested.
 pub(super) fn location_of(
     call: &Call<'_>,
@@ -227,13 +207,4 @@ pub(super) fn location_of(
     let location = header_url(StatusKind::Location, response)?;
     let url = checked_url(call, &location, from, StatusKind::Location);
     Some(url.map(|url| path_and_query(&url)))
-}
-
-/// The paths of a wait besides that of the request of the call, with their queries.
-fn paths_of(state: &WaitState) -> impl Iterator<Item = &str> {
-    let location = state
-        .location
-        .as_ref()
-        .and_then(|location| location.as_deref().ok());
-    std::iter::once(state.url.as_str()).chain(location)
 }

@@ -19,7 +19,7 @@ use crate::spec::operation::rules::{
     FieldValues, NamedRead, ResultPlace, StatusPlace, WaitRule, WaitSettings,
 };
 use crate::spec::{Operation, pointer};
-use crate::text::{self, is_word_of};
+use crate::text::{self, is_word_of, letters};
 
 /// Headers whose URL is a resource of its own for the status, before `Location` (Azure REST API
 /// guidelines, long-running operations).
@@ -84,13 +84,11 @@ pub(crate) fn recognize<'o>(
     }
     let settings = settings(operation);
     if let Some(settings) = settings {
-        let has_values = settings.done.is_some() || settings.failed.is_some();
-        if has_values
+        if settings.done.is_some()
             && matches!(
                 StatusVerdict::of(response, body, Some(settings)),
                 StatusVerdict::Done | StatusVerdict::Failed(_)
             )
-            && settings.done.is_some()
         {
             return None;
         }
@@ -161,9 +159,9 @@ fn text(response: &Reply, name: &HeaderName) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// Words for an operation that is done, in the form of [`folded`].
+/// Words for an operation that is done, in the form of [`letters`].
 const DONE: &str = "succeeded success completed complete done finished ready";
-/// Words for an operation that has failed, in the form of [`folded`].
+/// Words for an operation that has failed, in the form of [`letters`].
 const FAILED: &str = "failed error errored canceled cancelled aborted expired rejected timedout";
 /// The longest word for a state that is shown, in bytes.
 const MAX_WORD_BYTES: usize = 60;
@@ -249,7 +247,7 @@ fn by_rule(settings: &WaitSettings, status: StatusCode, body: &StatusBody) -> St
     let word = body.pointer(&done.field).and_then(Value::as_str);
     // Without values for it, an operation that fails would run forever.
     if let Some(word) =
-        word.filter(|word| settings.failed.is_none() && is_word_of(FAILED, &folded(word)))
+        word.filter(|word| settings.failed.is_none() && is_word_of(FAILED, &letters(word)))
     {
         return StatusVerdict::Failed(Some(shown(word)));
     }
@@ -264,8 +262,8 @@ fn by_words(status: StatusCode, body: &StatusBody) -> StatusVerdict {
         .iter()
         .filter_map(|place| body.pointer(place)?.as_str());
     let words: Vec<&str> = texts.filter(|word| !word.is_empty()).collect();
-    let is_done = |word: &&&str| is_word_of(DONE, &folded(word));
-    let is_failed = |word: &&&str| is_word_of(FAILED, &folded(word));
+    let is_done = |word: &&&str| is_word_of(DONE, &letters(word));
+    let is_failed = |word: &&&str| is_word_of(FAILED, &letters(word));
     let first_unfinished = words.iter().find(|word| !is_done(word) && !is_failed(word));
     let (done, failed) = (words.iter().find(is_done), words.iter().find(is_failed));
     let is_running = status == StatusCode::ACCEPTED
@@ -294,12 +292,6 @@ fn percent(body: &StatusBody) -> Option<u64> {
         reason = "it is between 0 and 100"
     )]
     (0.0..=100.0).contains(&found).then(|| found.round() as u64)
-}
-
-/// A word without case and punctuation.
-fn folded(word: &str) -> String {
-    let letters = word.chars().filter(|character| character.is_alphanumeric());
-    letters.flat_map(char::to_lowercase).collect()
 }
 
 fn shown(word: &str) -> String {
