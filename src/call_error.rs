@@ -151,6 +151,14 @@ pub struct SignInChallenge {
 }
 
 impl CallError {
+    /// [`Self::InvalidRequest`]
+    pub(crate) fn invalid_request(argument: &str, problem: impl Into<String>) -> Self {
+        Self::InvalidRequest {
+            argument: argument.to_owned(),
+            problem: problem.into(),
+        }
+    }
+
     /// Returns true if only the caller can resolve it, so it is not reported to the operator.
     #[must_use]
     pub fn is_the_callers(&self) -> bool {

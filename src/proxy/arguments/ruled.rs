@@ -320,7 +320,10 @@ impl RuledBodyProperty {
                     }
                 };
                 if let Some(taken) = members.keys().find(is_taken) {
-                    return Err(not_offered(&format!("/{BODY}{place}/{taken}")));
+                    return Err(CallError::invalid_request(
+                        &format!("/{BODY}{place}/{taken}"),
+                        "is not an argument of this tool; nothing was sent",
+                    ));
                 }
                 if let Some(value) = renamed.and_then(|new| members.shift_remove(new)) {
                     members.insert(name.clone(), value);
@@ -340,13 +343,6 @@ impl RuledBodyProperty {
     }
 }
 
-fn not_offered(argument: &str) -> CallError {
-    CallError::InvalidRequest {
-        argument: argument.to_owned(),
-        problem: "is not an argument of this tool; nothing was sent".to_owned(),
-    }
-}
-
 /// Sets a value at the end of a path: everywhere if it `replaces`, else only where there is none.
 /// Objects on the way that are missing are made for a value that replaces; lists are not.
 fn set(
@@ -356,11 +352,11 @@ fn set(
     replaces: bool,
     place: &str,
 ) -> Result<(), CallError> {
-    let of_another_kind = |kind: &str| CallError::InvalidRequest {
-        argument: place.to_owned(),
-        problem: format!(
+    let of_another_kind = |kind: &str| {
+        let problem = format!(
             "must be {kind} here, because this server sets a value in it; nothing was sent"
-        ),
+        );
+        CallError::invalid_request(place, problem)
     };
     match path {
         [PropertyStep::Member(name), rest @ ..] => {

@@ -27,7 +27,7 @@ use url::Url;
 use self::body::file_argument::FileRoot;
 use self::closed_paths::{AskedPath, PathGuard};
 pub(crate) use self::style::header;
-use self::style::{cookie, invalid_argument, path_value, query_pairs, whole_query};
+use self::style::{cookie, path_value, query_pairs, whole_query};
 use self::target::{BaseUrl, PathValue, TargetError};
 use crate::call_error::CallError;
 use crate::credentials::authenticator::{Injected, same_key};
@@ -102,7 +102,7 @@ pub(crate) fn build(
         headers.insert(
             COOKIE,
             HeaderValue::from_str(&text)
-                .map_err(|_| invalid_argument("cookie", "cannot be sent in a header"))?,
+                .map_err(|_| CallError::invalid_request("cookie", "cannot be sent in a header"))?,
         );
     }
     let url = base.target(&operation.template, &path, &query)?;
@@ -155,7 +155,7 @@ fn refuse_injected_names(
                 }
             }));
         if names.any(taken) {
-            return Err(invalid_argument(
+            return Err(CallError::invalid_request(
                 key,
                 "is set by this server, and by no argument",
             ));
@@ -216,15 +216,16 @@ fn write_content(
     };
     let chosen = arguments.get(&declared.choice).and_then(Value::as_str);
     let media_type = declared.chosen(chosen, value).ok_or_else(|| {
-        invalid_argument(
+        CallError::invalid_request(
             &declared.choice,
             "is not one of the media types that this operation takes",
         )
     })?;
     let body = body::write_body(template.document, media_type, value, template.files)?;
     let content_type = HeaderValue::from_str(&body.content_type);
-    let content_type = content_type
-        .map_err(|_| invalid_argument(BODY, "has a media type that cannot be sent in a header"))?;
+    let content_type = content_type.map_err(|_| {
+        CallError::invalid_request(BODY, "has a media type that cannot be sent in a header")
+    })?;
     headers.insert(CONTENT_TYPE, content_type);
     Ok(Some(body.content))
 }
@@ -261,9 +262,9 @@ fn spread_names(
                 })
     };
     match members.keys().find(|name| other(name)) {
-        Some(name) => Err(invalid_argument(
+        Some(name) => Err(CallError::invalid_request(
             &parameter.key,
-            &format!(
+            format!(
                 "has a member `{name}`, which would be sent as the {} parameter of that name",
                 parameter.location.as_str()
             ),

@@ -324,7 +324,7 @@ pub(crate) fn header(
     }
     let (written, style, explode, _) = serialized(parameter, value, Keep::All);
     let text = path(&parameter.name, &written, style, explode, Keep::All);
-    let invalid = |problem| invalid_argument(&parameter.key, problem);
+    let invalid = |problem| CallError::invalid_request(&parameter.key, problem);
     let name = HeaderName::from_bytes(parameter.name.as_bytes())
         .map_err(|_| invalid("has a name that no header can have"))?;
     let is_control = |byte| byte != b'\t' && (byte < 0x20 || byte == 0x7f);
@@ -349,7 +349,10 @@ pub(super) fn cookie(parameter: &Parameter, value: &Value) -> Result<Option<Stri
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let (key, name) = (&parameter.key, &parameter.name);
     if name.is_empty() || !name.bytes().all(is_legal) {
-        return Err(invalid_argument(key, "has a name that no cookie can have"));
+        return Err(CallError::invalid_request(
+            key,
+            "has a name that no cookie can have",
+        ));
     }
     let (pairs, separator) = match &parameter.serialization {
         Serialization::Content { media_type } => {
@@ -380,13 +383,6 @@ pub(super) fn cookie(parameter: &Parameter, value: &Value) -> Result<Option<Stri
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     Ok(Some(pairs.join(separator)).filter(|text| !text.is_empty()))
-}
-
-pub(super) fn invalid_argument(argument: &str, problem: &str) -> CallError {
-    CallError::InvalidRequest {
-        argument: argument.to_owned(),
-        problem: problem.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -50,10 +50,7 @@ pub(crate) fn read_file_argument(
     folder: Option<&FileRoot>,
     as_base64: bool,
 ) -> Result<FileArgument, CallError> {
-    let unsendable = |problem: &str| CallError::InvalidRequest {
-        argument: argument.to_owned(),
-        problem: problem.to_owned(),
-    };
+    let unsendable = |problem: &str| CallError::invalid_request(argument, problem);
     let folder = folder.filter(|_| !as_base64);
     let file = match value {
         Value::String(text) => decode_file(text).ok_or("is neither base64 nor a data: URI"),
@@ -116,13 +113,11 @@ impl FileArgument {
     ) -> Result<Option<&str>, CallError> {
         match self.media_type.as_deref() {
             Some(given) if !is_declared(given, declared.iter().copied()) => {
-                Err(CallError::InvalidRequest {
-                    argument: argument.to_owned(),
-                    problem: format!(
-                        "has the media type `{given}`, but the API takes `{}` there",
-                        declared.join("`, `")
-                    ),
-                })
+                let problem = format!(
+                    "has the media type `{given}`, but the API takes `{}` there",
+                    declared.join("`, `")
+                );
+                Err(CallError::invalid_request(argument, problem))
             }
             Some(given) => Ok(Some(given)),
             None if matches!(declared, [only] if !only.contains('*')) => Ok(None),

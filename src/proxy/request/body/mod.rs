@@ -105,9 +105,9 @@ pub(crate) fn write_body(
 }
 
 fn expect_object<'v>(value: &'v Value, what: &str) -> Result<&'v JsonObject, CallError> {
-    value.as_object().ok_or_else(|| CallError::InvalidRequest {
-        argument: BODY.into(),
-        problem: format!("must be an object, because it is sent as {what}"),
+    value.as_object().ok_or_else(|| {
+        let problem = format!("must be an object, because it is sent as {what}");
+        CallError::invalid_request(BODY, problem)
     })
 }
 

@@ -73,11 +73,8 @@ pub(crate) fn write_xml(
     Ok(out.into_inner())
 }
 
-fn invalid_xml_body(problem: &str) -> CallError {
-    CallError::InvalidRequest {
-        argument: BODY.into(),
-        problem: problem.to_owned(),
-    }
+fn invalid_xml_body(problem: impl Into<String>) -> CallError {
+    CallError::invalid_request(BODY, problem)
 }
 
 /// Node that a value becomes (3.2 `nodeType`; `attribute` and `wrapped` before that).
@@ -131,7 +128,7 @@ impl Xml {
         if is_name(&full) {
             Ok(full)
         } else {
-            Err(invalid_xml_body(&format!(
+            Err(invalid_xml_body(format!(
                 "has a member `{name}`, which is not an XML name"
             )))
         }
@@ -442,7 +439,7 @@ fn start_tag(
             if key.starts_with("xmlns") {
                 continue;
             }
-            return Err(invalid_xml_body(&format!(
+            return Err(invalid_xml_body(format!(
                 "has two attributes `{key}` in one element"
             )));
         }
