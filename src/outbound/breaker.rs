@@ -90,7 +90,7 @@ impl Breaker {
             breaker: self,
             is_probe,
         };
-        if self.is_closed.load(Ordering::Acquire) {
+        if !self.is_open() {
             return Ok(permit(false));
         }
         let mut state = self.state.lock();
@@ -113,7 +113,7 @@ impl Breaker {
         if self.failures.load(Ordering::Relaxed) != 0 {
             self.failures.store(0, Ordering::Relaxed);
         }
-        if !self.is_closed.load(Ordering::Acquire) {
+        if self.is_open() {
             self.enter(&mut self.state.lock(), BreakerState::Closed);
             tracing::info!("the API answers again");
         }

@@ -85,9 +85,16 @@ impl Upstream {
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or_default();
         let upstream = Arc::new(Self {
-            propagates_trace,
+            client: client.clone(),
+            concurrency: ConcurrencyLimit::new(options.concurrency),
+            rate: options
+                .rate
+                .map(|rate| RequestRate::new(rate, &url.origin(), options.shared.as_ref())),
+            breaker: Breaker::new(options.breaker_failures, options.breaker_pause),
             labels: origin_labels(api, host, port),
-            ..Self::new(client.clone(), &url.origin(), options)
+            propagates_trace,
+            budget: Budget::default(),
+            retries: options.retries,
         });
         let weak = Arc::downgrade(&upstream);
         let gauges = move || {
@@ -99,31 +106,6 @@ impl Upstream {
         watch_upstream(&upstream.labels, Box::new(gauges));
         upstream
     }
-
-    /// An upstream with a closed circuit breaker.
-    pub(crate) fn new(client: HttpClient, origin: &Origin, options: &UpstreamOptions) -> Self {
-        Self {
-            client,
-            concurrency: ConcurrencyLimit::new(options.concurrency),
-            rate: options.rate.map(|rate| {
-                RequestRate::new(rate, |interval| {
-                    Some(share_rate(options.shared.as_ref()?, origin, interval))
-                })
-            }),
-            breaker: Breaker::new(options.breaker_failures, options.breaker_pause),
-            labels: OriginLabels::default(),
-            propagates_trace: false,
-            budget: Budget::default(),
-            retries: options.retries,
-        }
-    }
-}
-
-/// The limit of all replicas for one origin.
-fn share_rate(shared: &SharedApiState, origin: &Origin, interval: Duration) -> SharedRate {
-    let origin = origin.ascii_serialization();
-    let subject = [b"upstream", shared.api.as_bytes(), origin.as_bytes()];
-    SharedRate::new(&shared.state, &subject, interval, Duration::ZERO)
 }
 
 /// The number of calls that wait for each place.
@@ -210,14 +192,19 @@ pub(crate) struct RequestRate {
 }
 
 impl RequestRate {
-    /// Makes a rate in requests a second, more than 0. `share` makes the limit of all
-    /// replicas from the interval.
-    pub(crate) fn new(rate: f64, share: impl FnOnce(Duration) -> Option<SharedRate>) -> Self {
+    /// Makes a rate in requests a second, more than 0, for an origin; with shared state, also for
+    /// all replicas together.
+    fn new(rate: f64, origin: &Origin, shared: Option<&SharedApiState>) -> Self {
         let interval = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);
+        let of_all = |shared: &SharedApiState| {
+            let origin = origin.ascii_serialization();
+            let subject = [b"upstream", shared.api.as_bytes(), origin.as_bytes()];
+            SharedRate::new(&shared.state, &subject, interval, Duration::ZERO)
+        };
         Self {
             interval,
             next: Mutex::new(Instant::now()),
-            shared: share(interval),
+            shared: shared.map(of_all),
         }
     }
 

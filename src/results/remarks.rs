@@ -20,7 +20,17 @@ pub(crate) enum WaitRemark {
     /// The API refuses to answer what became of it.
     Refused,
     /// It still runs, or the result did not come yet.
-    Unfinished(Unfinished),
+    Unfinished {
+        /// The last status.
+        progress: Progress,
+        /// Reason for the end of the wait, if it was not the time.
+        why: Option<String>,
+        /// The time that the API wants to pass before the next request for its status.
+        wanted: Option<Duration>,
+        /// The end of a sentence that says how the caller goes on, with the handle, or a sentence
+        /// that says why nothing can go on.
+        handle: Result<String, String>,
+    },
     /// Its reply names a status that is not asked for, with the reason.
     NotAsked(&'static str),
 }
@@ -32,21 +42,6 @@ pub(crate) struct Progress {
     pub(crate) word: Option<String>,
     /// How much is done.
     pub(crate) percent: Option<u64>,
-}
-
-/// An operation that was not done in time.
-pub(crate) struct Unfinished {
-    /// The last status.
-    pub(crate) progress: Progress,
-    /// Reason for the end of the wait, if it was not the time.
-    pub(crate) why: Option<String>,
-    /// The time that the API wants to pass before the next request for its status.
-    pub(crate) wanted: Option<Duration>,
-    /// The end of a sentence that says how the caller goes on, with the handle.
-    ///
-    /// # Errors
-    /// A sentence that says why nothing can go on.
-    pub(crate) handle: Result<String, String>,
 }
 
 impl WaitRemark {
@@ -73,39 +68,41 @@ impl WaitRemark {
                 NoteKind::Wait,
                 format!("The reply names a URL for the status of the operation, which this server does not ask for: {why}."),
             ),
-            Self::Unfinished(unfinished) => unfinished.add_to(&mut result),
+            Self::Unfinished {
+                progress,
+                why,
+                wanted,
+                handle,
+            } => result.note(NoteKind::Wait, unfinished(progress, why, wanted, handle)),
         }
         result
     }
 }
 
-impl Unfinished {
-    fn add_to(self, result: &mut ToolResult) {
-        let Self {
-            progress,
-            why,
-            wanted,
-            handle,
-        } = self;
-        let percent = progress.percent.map(|percent| format!("{percent} %"));
-        let last: Vec<String> = progress.word.into_iter().chain(percent).collect();
-        let mut text = "The operation goes on at the API".to_owned();
-        if !last.is_empty() {
-            text.push_str(&format!(" (last status: {})", last.join(", ")));
-        }
-        text.push('.');
-        text.extend(why.map(|why| format!(" {why}")));
-        if let Some(wanted) = wanted.filter(|wanted| wanted.as_secs() > 5) {
-            text.push_str(&format!(
-                " The API wants to be asked for it in {}.",
-                seconds(wanted)
-            ));
-        }
-        match handle {
-            Ok(how) => text.push_str(&format!(" Do not start it again: {how}")),
-            Err(why) => text.push_str(&format!(" {why}")),
-        }
-        result.note(NoteKind::Wait, text);
+/// The sentences on an operation that was not done in time.
+fn unfinished(
+    progress: Progress,
+    why: Option<String>,
+    wanted: Option<Duration>,
+    handle: Result<String, String>,
+) -> String {
+    let percent = progress.percent.map(|percent| format!("{percent} %"));
+    let last: Vec<String> = progress.word.into_iter().chain(percent).collect();
+    let mut text = "The operation goes on at the API".to_owned();
+    if !last.is_empty() {
+        text.push_str(&format!(" (last status: {})", last.join(", ")));
+    }
+    text.push('.');
+    text.extend(why.map(|why| format!(" {why}")));
+    if let Some(wanted) = wanted.filter(|wanted| wanted.as_secs() > 5) {
+        text.push_str(&format!(
+            " The API wants to be asked for it in {}.",
+            seconds(wanted)
+        ));
+    }
+    match handle {
+        Ok(how) => text + " Do not start it again: " + &how,
+        Err(why) => text + " " + &why,
     }
 }
 

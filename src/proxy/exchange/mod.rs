@@ -359,7 +359,10 @@ struct Download<'p> {
     /// Number of bytes sent before, which count too.
     uploaded: u64,
     total: Option<u64>,
-    pace: ProgressPace,
+    /// Number of reports, and the time of the last one.
+    told: u32,
+    last: Option<Instant>,
+    /// True if the last chunk was reported.
     is_told: bool,
 }
 
@@ -369,15 +372,19 @@ impl<'p> Download<'p> {
             progress,
             uploaded,
             total: length.map(|length| uploaded.saturating_add(length)),
-            pace: ProgressPace::default(),
+            told: 0,
+            last: None,
             is_told: true,
         }
     }
 
-    /// Reports this many bytes received, unless the last report was a moment ago.
+    /// Reports this many bytes received: the first steps at once, then one in each [`STEP`].
     fn advance(&mut self, received: usize) {
-        self.is_told = self.pace.is_due();
+        let now = Instant::now();
+        self.is_told = self.told < FIRST_STEPS || self.last.is_none_or(|last| now - last >= STEP);
         if self.is_told {
+            self.told += 1;
+            self.last = Some(now);
             self.tell(received);
         }
     }
@@ -393,27 +400,6 @@ impl<'p> Download<'p> {
         let received = u64::try_from(received).unwrap_or(u64::MAX);
         self.progress
             .report(self.uploaded.saturating_add(received), self.total);
-    }
-}
-
-/// Pace at which a reply's progress is reported: the first steps at once, then one in each
-/// [`STEP`].
-#[derive(Default)]
-struct ProgressPace {
-    told: u32,
-    last: Option<Instant>,
-}
-
-impl ProgressPace {
-    /// Returns true if a step is reported, and counts it then.
-    fn is_due(&mut self) -> bool {
-        let now = Instant::now();
-        let is_due = self.told < FIRST_STEPS || self.last.is_none_or(|last| now - last >= STEP);
-        if is_due {
-            self.told += 1;
-            self.last = Some(now);
-        }
-        is_due
     }
 }
 

@@ -28,7 +28,7 @@ use super::call::ask::Ask;
 use super::call::{Call, Ending};
 use crate::call_error::CallError;
 use crate::caller::{ClientKey, ReportProgress, may_take_place};
-use crate::results::remarks::{Progress, Unfinished, WaitRemark};
+use crate::results::remarks::{Progress, WaitRemark};
 use crate::results::{Reply, status_line};
 
 impl Call<'_> {
@@ -371,12 +371,12 @@ impl<'c> Wait<'c> {
 
     fn unfinished(&mut self, why: Option<String>) -> WaitRemark {
         let now = SystemTime::now();
-        WaitRemark::Unfinished(Unfinished {
+        WaitRemark::Unfinished {
             progress: self.progress.clone(),
             why,
             wanted: self.state.schedule.wanted(now),
             handle: self.handle(now),
-        })
+        }
     }
 
     /// The end of a sentence that says how to go on, with the handle.
