@@ -10,8 +10,6 @@ mod gzip;
 pub(crate) mod request;
 mod server_certificates;
 
-use std::error::Error as StdError;
-use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -25,10 +23,10 @@ use thiserror::Error;
 use url::Url;
 
 use self::gzip::decode_gzip;
+pub(crate) use self::server_certificates::is_of_authority;
 use self::server_certificates::{
     AcceptedCertificates, CertificateVerifier, SYSTEM_ROOTS, verifier_of,
 };
-use crate::text;
 
 /// Interval of pings to the peer of an HTTP/2 connection with open streams.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(15);
@@ -122,17 +120,17 @@ impl HttpClient {
         self.options.proxy.is_some()
     }
 
-    /// Sends the request of a call, or one like it. Dropping the future ends it.
+    /// Sends the request of a call, or one like it. Dropping the future ends it. An error has no URL.
     pub(crate) async fn send(
         &self,
         request: reqwest::Request,
-    ) -> Result<reqwest::Response, OutboundFailure> {
+    ) -> Result<reqwest::Response, HttpError> {
         let mut newest = self;
         while let Some(successor) = newest.successor.get() {
             newest = successor;
         }
         let reply = newest.client.execute(request).await;
-        let reply = reply.map_err(|error| OutboundFailure::of_request(error, self.has_proxy()))?;
+        let reply = reply.map_err(HttpError::without_url)?;
         if let Some(kept) = reply
             .headers()
             .get(&KEEP_ALIVE)
@@ -356,79 +354,4 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 /// Returns true if requests to the URL are encrypted or stay on this machine.
 pub(crate) fn is_encrypted_or_local(url: &Url) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url))
-}
-
-/// A failed exchange. The source is the whole chain of causes, without the URL.
-pub(crate) struct OutboundFailure {
-    /// Stage that the exchange reached.
-    pub(crate) stage: Stage,
-    /// True if the connection is made through a proxy.
-    pub(crate) has_proxy: bool,
-    /// The first of the causes.
-    pub(crate) cause: HttpError,
-}
-
-/// Stage that an exchange reached.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// No connection was made.
-    Connect,
-    /// No head of a reply came.
-    Request,
-    /// The body did not come whole.
-    Body,
-    /// The body came, but cannot be decompressed.
-    Decode,
-}
-
-impl OutboundFailure {
-    fn of_request(error: HttpError, has_proxy: bool) -> Self {
-        Self {
-            stage: if error.is_connect() {
-                Stage::Connect
-            } else {
-                Stage::Request
-            },
-            has_proxy,
-            cause: error.without_url(),
-        }
-    }
-
-    pub(crate) fn of_body(error: HttpError) -> Self {
-        // reqwest calls a body that breaks off a decoding error as well; hyper, below it, knows
-        // better.
-        let is_broken = error.is_body()
-            || !error.is_decode()
-            || with_causes(&error).any(<dyn StdError>::is::<hyper::Error>);
-        Self {
-            stage: if is_broken {
-                Stage::Body
-            } else {
-                Stage::Decode
-            },
-            has_proxy: false,
-            cause: error.without_url(),
-        }
-    }
-
-    /// All causes, from the nearest to the deepest.
-    pub(crate) fn causes(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
-        with_causes(&self.cause)
-    }
-
-    /// Returns true if a limit of time was reached.
-    pub(crate) fn is_timeout(&self) -> bool {
-        self.causes().any(|cause| {
-            let is_timed_out = |error: &io::Error| error.kind() == io::ErrorKind::TimedOut;
-            cause.downcast_ref().is_some_and(HttpError::is_timeout)
-                || cause.downcast_ref().is_some_and(hyper::Error::is_timeout)
-                || cause.downcast_ref().is_some_and(is_timed_out)
-        })
-    }
-}
-
-fn with_causes<'e>(
-    error: &'e (dyn StdError + 'static),
-) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
-    std::iter::once(error).chain(text::error_causes(error))
 }

@@ -63,7 +63,7 @@ impl Fetch {
         }
         let exchange = async {
             let reply = client.send(request).await;
-            let mut reply = reply.map_err(|failure| text::error_in_a_line(&failure.cause))?;
+            let mut reply = reply.map_err(|error| text::error_in_a_line(&error))?;
             let (status, headers) = (reply.status(), std::mem::take(reply.headers_mut()));
             let broken = |error: HttpError| text::error_in_a_line(&error.without_url());
             let mut body = Vec::new();

@@ -51,7 +51,7 @@ pub(super) fn verifier_of(
 
 /// Returns true if the only fault of a certificate that is valid at this time is that it is one of an
 /// authority, as self-signed certificates often are.
-fn is_of_authority(error: &rustls::Error) -> bool {
+pub(crate) fn is_of_authority(error: &rustls::Error) -> bool {
     error.to_string().contains("CaUsedAsEndEntity")
 }
 

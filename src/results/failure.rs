@@ -53,15 +53,9 @@ pub(crate) fn describe_failure(
     } else {
         format!("{} from {label}", status_line(status))
     };
-    let header = |name| {
-        response
-            .headers
-            .get(name)
-            .and_then(|value: &http::HeaderValue| value.to_str().ok())
-            .map(text::one_line)
-    };
+    let header = |name| response.header(name).map(text::one_line);
     if status.is_redirection() {
-        if let Some(location) = header(LOCATION) {
+        if let Some(location) = header(&LOCATION) {
             message.push_str(&format!(
                 "\nThe API points to {location}; redirects are not followed."
             ));
@@ -76,7 +70,7 @@ pub(crate) fn describe_failure(
             message.push_str(&refused(status, known.advice));
         }
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-            if let Some(after) = header(RETRY_AFTER) {
+            if let Some(after) = header(&RETRY_AFTER) {
                 let unit = if after.bytes().all(|byte| byte.is_ascii_digit()) {
                     " seconds"
                 } else {
@@ -168,9 +162,7 @@ fn error_body(content_type: &str, body: &Bytes) -> String {
             None => decode_text("", body),
         },
         ReplyKind::Json => match json::parse_value(strip_bom(body)) {
-            Ok(value) if essence(content_type) == "application/problem+json" => {
-                problem_text(&value)
-            }
+            Ok(value) if essence(content_type) == "application/problem+json" => problem_text(value),
             Ok(value) => value.to_string(),
             Err(_) => decode_text("", body),
         },
@@ -188,23 +180,19 @@ fn error_body(content_type: &str, body: &Bytes) -> String {
 }
 
 /// Writes a problem (RFC 9457): title and detail first, then its other members.
-fn problem_text(value: &Value) -> String {
+fn problem_text(value: Value) -> String {
     let field = |name: &str| value.get(name).and_then(Value::as_str);
     let lead: Vec<&str> = [field("title"), field("detail")]
         .into_iter()
         .flatten()
         .collect();
-    let rest = value.as_object().map(|object| {
-        let rest = object
-            .iter()
-            .filter(|(key, _)| !matches!(key.as_str(), "title" | "detail" | "status"));
-        rest.map(|(key, value)| (key.clone(), value.clone()))
-            .collect::<serde_json::Map<_, _>>()
-    });
     let mut text = lead.join(": ");
-    if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
-        text.push('\n');
-        text.push_str(&Value::Object(rest).to_string());
+    if let Value::Object(mut rest) = value {
+        rest.retain(|key, _| !matches!(key.as_str(), "title" | "detail" | "status"));
+        if !rest.is_empty() {
+            text.push('\n');
+            text.push_str(&Value::Object(rest).to_string());
+        }
     }
     text.trim().to_owned()
 }

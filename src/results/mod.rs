@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use self::records::{Framing, list_records};
 use crate::files::ReceivedFile;
@@ -51,8 +51,8 @@ pub struct Reply {
     pub body: Bytes,
     /// The file that has the body instead.
     pub file: Option<Arc<ReceivedFile>>,
-    /// Reason for which a stream of records was not read to its end.
-    pub stopped: Option<Stopped>,
+    /// Reason for which a stream of records was not read to its end, after "until".
+    pub stopped: Option<&'static str>,
     /// True if it answers a request for the status or the result of an operation, and not the
     /// request of the call.
     pub is_of_wait: bool,
@@ -81,6 +81,11 @@ impl Reply {
                 self.redactors.push(Arc::clone(redactor));
             }
         }
+    }
+
+    /// Returns the first header of that name, if it is text.
+    pub(crate) fn header(&self, name: &HeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
     }
 
     /// Returns the number of bytes of the body.
@@ -156,17 +161,6 @@ impl Reply {
             self.headers.insert(CONTENT_TYPE, utf8);
         }
     }
-}
-
-/// A limit that ended a stream of records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopped {
-    /// The call's time.
-    Time,
-    /// The number of records.
-    Records,
-    /// The bytes of a reply.
-    Bytes,
 }
 
 /// Form in which a model gets a body, by its media type.

@@ -20,7 +20,7 @@ use super::result_notes::NoteKind;
 use super::tool_result::{MediaBlock, MediaBlockKind, ResultForm, ToolResult};
 use super::truncate::{self, Loss};
 use super::{
-    Reply, ReplyKind, Stopped, content_type, decode_text, essence_or_bytes, media, operation_label,
+    Reply, ReplyKind, content_type, decode_text, essence_or_bytes, media, operation_label,
     reply_kind, status_line, strip_bom,
 };
 use crate::call_error::CallError;
@@ -145,32 +145,32 @@ impl OutputContract {
 }
 
 fn success(operation: &Operation, response: &Reply, rendering: Rendering<'_>) -> ToolResult {
+    let form = rendering.promise.text_form();
     if let Some(file) = &response.file {
         let is_structured = rendering.promise != OutputContract::AsDeclared;
-        let result = file_result(response, file, is_structured, rendering.promise.text_form());
+        let result = file_result(response, file, is_structured, form);
         return result.unwrap_or_else(|error| *render_error(operation, &error));
     }
     let content_type = content_type(&response.headers);
     if operation.method == Method::HEAD
         || (response.stopped.is_none() && is_blank(content_type, &response.body))
     {
-        return ToolResult::of_text(
-            headline(response, rendering.headers),
-            rendering.promise.text_form(),
-        );
+        return ToolResult::of_text(headline(response, rendering.headers), form);
     }
     if rendering.is_file
         && let Some(setting) = undelivered(rendering)
     {
-        return missing_destination(response, setting, rendering.promise.text_form());
+        return missing_destination(response, setting, form);
     }
     if let Some(framing) = Framing::of(content_type) {
         return stream_result(operation, response, framing, rendering);
     }
-    let disposition = || response.headers.get(CONTENT_DISPOSITION)?.to_str().ok();
     let whole = |content_type: &str| ReplyPart {
         content_type: content_type.to_owned(),
-        disposition: disposition().unwrap_or_default().to_owned(),
+        disposition: response
+            .header(&CONTENT_DISPOSITION)
+            .unwrap_or_default()
+            .to_owned(),
         body: response.body.clone(),
     };
     let parts = match reply_kind(content_type, &response.body) {
@@ -192,7 +192,7 @@ fn success(operation: &Operation, response: &Reply, rendering: Rendering<'_>) ->
         },
     );
     let (kept, loss) = truncate::truncate_text(&text, room);
-    let mut result = ToolResult::of_text(kept, rendering.promise.text_form()).with_media(media);
+    let mut result = ToolResult::of_text(kept, form).with_media(media);
     if is_unexpected_page(operation, content_type, rendering.known.document) {
         let note = "The reply is an HTML page, and the document declares JSON: it may be that of a login or of a proxy.";
         result.note(NoteKind::Form, note.to_owned());
@@ -256,14 +256,9 @@ fn stream_result(
 ) -> ToolResult {
     let text = decode_text(content_type(&response.headers), &response.body);
     let (list, count) = records::list_records(framing, &text, response.stopped.is_none());
-    let remark = response.stopped.map(|stopped| {
-        let why = match stopped {
-            Stopped::Time => "the time for a call was over",
-            Stopped::Records => "there were as many records as one call collects",
-            Stopped::Bytes => "the reply was as large as one may be",
-        };
-        format!("The stream may go on: {count} records were collected until {why}.")
-    });
+    let remark = response
+        .stopped
+        .map(|why| format!("The stream may go on: {count} records were collected until {why}."));
     let mut result = structured(operation, Cow::Owned(list), false, rendering);
     remark
         .into_iter()

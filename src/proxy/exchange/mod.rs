@@ -20,10 +20,10 @@ use crate::call_error::{CallError, UndeliveredFile};
 use crate::caller::memory_budget::{MemoryBudget, OutOfMemory};
 use crate::caller::{Caller, ReportProgress};
 use crate::files::{FileDelivery, FilePlan};
+use crate::outbound::HttpClient;
 use crate::outbound::request::Request;
-use crate::outbound::{HttpClient, OutboundFailure};
 use crate::results::records::{Counter, FirstLine, Framing, are_json_lines};
-use crate::results::{Reply, ReplyKind, Stopped, essence_or_bytes, reply_kind};
+use crate::results::{Reply, ReplyKind, essence_or_bytes, reply_kind};
 use crate::spec::MediaKind;
 use crate::spec::media_type::content_type;
 use crate::text::MIN_BYTES_PER_TOKEN;
@@ -32,6 +32,8 @@ use crate::text::MIN_BYTES_PER_TOKEN;
 const MIN_REPORTED_UPLOAD_BYTES: u64 = 256 << 10;
 /// More records of a stream than this are not waited for.
 const MAX_RECORDS: usize = 1000;
+/// What ended a stream that had them.
+const ALL_RECORDS: &str = "there were as many records as one call collects";
 
 /// Number of steps of a reply that are reported as they come; then one in each [`STEP`] is.
 const FIRST_STEPS: u32 = 32;
@@ -101,7 +103,7 @@ pub(crate) async fn exchange(
         (Some(upload), Some(progress)) => Box::pin(upload.watch(sending, progress)).await,
         _ => sending.await,
     };
-    let reply = reply.map_err(|failure| request_error(&failure, is_https))?;
+    let reply = reply.map_err(|error| request_error(&error, is_https, client.has_proxy()))?;
     let status = reply.status();
     let progress = progress.filter(|_| status.is_success());
     let download =
@@ -185,13 +187,9 @@ async fn read_body(
 ) -> Result<Reply, CallError> {
     // The received part of a stream must be returned before the time limit of the call.
     let stream_deadline = limits.deadline - limits.timeout.mul_f64(0.1);
-    let content_type = reply
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let content_type = content_type.filter(|_| reply.status().is_success());
     let is_file = sink.as_ref().is_some_and(|sink| sink.is_ruled);
-    let content_type = content_type.filter(|_| !is_file);
+    let content_type = Some(content_type(reply.headers()));
+    let content_type = content_type.filter(|_| reply.status().is_success() && !is_file);
     let mut records = content_type.and_then(Framing::of).map(Counter::new);
     // JSON that may turn out to be more than one value.
     let is_json =
@@ -227,15 +225,14 @@ async fn read_body(
                 if records.is_none() && !is_lines {
                     continue;
                 }
-                stopped = Some(Stopped::Time);
+                stopped = Some("the time for a call was over");
                 break;
             };
             next
         } else {
             reply.chunk().await
         };
-        let Some(chunk) = next.map_err(|error| body_error(&OutboundFailure::of_body(error)))?
-        else {
+        let Some(chunk) = next.map_err(|error| body_error(&error.without_url()))? else {
             break;
         };
         if let Some(sink) = &mut sink
@@ -254,7 +251,7 @@ async fn read_body(
             if records.is_none() {
                 return Err(limits.too_large(&reply));
             }
-            stopped = Some(Stopped::Bytes);
+            stopped = Some("the reply was as large as one may be");
             break;
         }
         memory
@@ -264,7 +261,7 @@ async fn read_body(
             .as_mut()
             .is_some_and(|records| records.feed(&chunk) >= MAX_RECORDS)
         {
-            stopped = Some(Stopped::Records);
+            stopped = Some(ALL_RECORDS);
         }
         if let Some(line) = &mut first_line {
             line.feed(body.len(), &chunk);
@@ -276,7 +273,7 @@ async fn read_body(
             is_lines = true;
             let counter = records.insert(Counter::new(Framing::Lines));
             if counter.feed(body.as_slice()) >= MAX_RECORDS {
-                stopped = Some(Stopped::Records);
+                stopped = Some(ALL_RECORDS);
             }
         }
         if let Some(download) = &mut download {
@@ -397,9 +394,8 @@ impl<'p> Download<'p> {
     }
 
     fn tell(&self, received: usize) {
-        let received = u64::try_from(received).unwrap_or(u64::MAX);
-        self.progress
-            .report(self.uploaded.saturating_add(received), self.total);
+        let done = self.uploaded.saturating_add(received as u64);
+        self.progress.report(done, self.total);
     }
 }
 
