@@ -10,7 +10,7 @@ use serde::de::{Error, Visitor};
 use serde_json::Value;
 
 use super::escapes::has_escapes;
-use super::secrets::Secrets;
+use super::secrets::Redactor;
 use crate::json::{JsonString, strings};
 
 /// Replacement of a number that is a secret.
@@ -34,12 +34,16 @@ impl NumberMark {
 
 /// Redacts valid JSON; `None` if it contains no secret. This works on the text, because the tree of
 /// a large reply takes many times its memory.
-pub(crate) fn redact_json(secrets: &Secrets, json: &[u8], numbers: NumberMark) -> Option<Vec<u8>> {
+pub(crate) fn redact_json(
+    redactor: &Redactor,
+    json: &[u8],
+    numbers: NumberMark,
+) -> Option<Vec<u8>> {
     let mut redaction = JsonRedaction {
-        secrets,
+        redactor,
         json,
         // If no secret is in the whole text, only a string with escapes can contain one.
-        everywhere: secrets.may_be_plain_in(json),
+        everywhere: redactor.may_be_plain_in(json),
         out: Vec::new(),
         copied: 0,
         names: KeyNames::default(),
@@ -87,7 +91,7 @@ impl KeyNames {
 }
 
 struct JsonRedaction<'r> {
-    secrets: &'r Secrets,
+    redactor: &'r Redactor,
     json: &'r [u8],
     everywhere: bool,
     out: Vec<u8>,
@@ -124,7 +128,7 @@ impl JsonRedaction<'_> {
         let mut at = *at;
         for part in before.chunk_by(|one, next| is_part(*one) == is_part(*next)) {
             if let [b'-' | b'0'..=b'9', ..] = part
-                && let Some(text) = self.secrets.clean_number(part)
+                && let Some(text) = self.redactor.clean_number(part)
             {
                 self.replace(at, at + part.len(), &numbers.value(text));
             }
@@ -136,7 +140,7 @@ impl JsonRedaction<'_> {
         if !self.everywhere && !has_escapes(string.quoted) {
             return;
         }
-        let Some(clean) = self.secrets.clean_string(&decode_string(string.quoted)) else {
+        let Some(clean) = self.redactor.clean_string(&decode_string(string.quoted)) else {
             return;
         };
         let text = if string.is_key {
@@ -195,7 +199,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::redact::secrets::{MARK, SecretForms};
+    use crate::redact::secrets::MARK;
 
     /// Secrets made of what JSON, URLs and HTML are written with, and of digits.
     fn any_secret() -> impl Strategy<Value = String> {
@@ -326,9 +330,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
         #[test]
         fn json_stays_json_of_the_same_shape_without_its_secrets((given, json) in any_case(), escaped in any::<bool>()) {
-            let mut forms = SecretForms::default();
-            given.iter().for_each(|secret| forms.add(secret.as_bytes()));
-            let secrets = Secrets::from(forms);
+            let redactor = Redactor::for_values(&given);
             let mut text = json.to_string();
             if escaped {
                 // Every other way to write a character.
@@ -338,7 +340,7 @@ mod tests {
             if let Ok(read) = serde_json::from_str::<Value>(&text)
                 && read == json
             {
-                let clean = redact_json(&secrets, text.as_bytes(), NumberMark::Text).unwrap_or(text.into_bytes());
+                let clean = redact_json(&redactor, text.as_bytes(), NumberMark::Text).unwrap_or(text.into_bytes());
                 let clean: Value = serde_json::from_slice(&clean).unwrap();
                 check(&given, &json, &clean)?;
             }

@@ -20,75 +20,25 @@ pub(crate) mod secrets;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
-use secrecy::{ExposeSecret as _, SecretString};
 
 use self::json::{NumberMark, redact_json};
-use self::secrets::{SecretForms, Secrets, TextPlace};
+pub(crate) use self::secrets::Redactor;
+use self::secrets::TextPlace;
 use crate::json::{JsonObject, is_json};
-use crate::spec::mask::Mask;
 
 /// The minimum length of a word of a header's value that counts as a secret.
 const MIN_WORD_LEN: usize = 8;
 
-/// Redacts a set of secrets.
-#[derive(Debug, Default)]
-pub(crate) struct Redactor {
-    pub(super) secrets: Secrets,
-    /// The tokens it was made of, if another replica has to make the same.
-    tokens: Vec<SecretString>,
-}
-
 impl Redactor {
-    /// Makes a redactor for secrets, in each form in which they are sent.
-    pub(crate) fn for_values(values: impl IntoIterator<Item: AsRef<[u8]>>) -> Self {
-        let mut forms = SecretForms::default();
-        values
-            .into_iter()
-            .for_each(|value| forms.add(value.as_ref()));
-        Self {
-            secrets: forms.into(),
-            tokens: Vec::new(),
-        }
-    }
-
-    /// Makes a redactor for the values of masks.
-    pub(crate) fn for_masks(masks: &[Mask]) -> Self {
-        Self {
-            secrets: masks.into(),
-            tokens: Vec::new(),
-        }
-    }
-
-    /// Makes a redactor for tokens that were fetched.
-    pub(crate) fn for_tokens<'t>(tokens: impl Iterator<Item = &'t str>) -> Self {
-        let tokens: Vec<SecretString> = tokens.map(SecretString::from).collect();
-        Self {
-            tokens: tokens.clone(),
-            ..Self::for_values(tokens.iter().map(SecretString::expose_secret))
-        }
-    }
-
-    /// The tokens of [`Redactor::for_tokens`].
-    pub(crate) fn tokens(&self) -> impl Iterator<Item = &str> {
-        self.tokens.iter().map(SecretString::expose_secret)
-    }
-
-    /// Returns true if it redacts the tokens of another one.
-    pub(crate) fn has_tokens_of(&self, other: &Self) -> bool {
-        other
-            .tokens()
-            .all(|token| self.tokens().any(|own| own == token))
-    }
-
     /// Redacts a text, JSON or any other; `None` if it contains no secret.
     pub(super) fn clean(&self, text: &[u8], numbers: NumberMark) -> Option<Vec<u8>> {
-        if self.secrets.is_empty() || !self.secrets.may_be_in(text) {
+        if self.is_empty() || !self.may_be_in(text) {
             return None;
         }
         if is_json(text) {
-            return redact_json(&self.secrets, text, numbers);
+            return redact_json(self, text, numbers);
         }
-        self.secrets.clean(text, TextPlace::Text)
+        self.clean_text(text, TextPlace::Text)
     }
 
     /// Returns true if arguments hold a secret.
@@ -102,15 +52,13 @@ impl Redactor {
         self.redact_text(line, NumberMark::Text);
     }
 
-    /// Returns true if a name holds a secret, also if only the characters that are kept form it.
-    pub(super) fn finds_in_name(&self, name: &str, is_kept: fn(char) -> bool) -> bool {
-        self.secrets.are_in_name(name, is_kept)
-    }
-
-    pub(super) fn redact_text(&self, text: &mut String, numbers: NumberMark) {
-        if let Some(clean) = self.clean(text.as_bytes(), numbers) {
-            *text = String::from_utf8_lossy(&clean).into_owned();
+    /// Redacts a text; returns true if it contained a secret.
+    pub(super) fn redact_text(&self, text: &mut String, numbers: NumberMark) -> bool {
+        let clean = self.clean(text.as_bytes(), numbers);
+        if let Some(clean) = &clean {
+            *text = String::from_utf8_lossy(clean).into_owned();
         }
+        clean.is_some()
     }
 }
 
@@ -177,10 +125,10 @@ const MAX_PREFIX_BYTES: usize = 64;
 
 /// Redacts a body piece by piece.
 pub(crate) struct StreamRedactor<'r> {
-    secrets: Vec<&'r Secrets>,
+    redactors: Vec<&'r Redactor>,
     /// The same in UTF-16, because a charset is not decoded on the way. They are made when the
     /// first byte shows the order.
-    wide: Vec<Secrets>,
+    wide: Vec<Redactor>,
     /// Received bytes that may contain the beginning of a secret.
     pending: Vec<u8>,
     /// Number of bytes that a secret may take.
@@ -189,22 +137,19 @@ pub(crate) struct StreamRedactor<'r> {
 
 impl<'r> StreamRedactor<'r> {
     pub(crate) fn new(redactors: impl Iterator<Item = &'r Redactor>) -> Self {
-        let secrets: Vec<&Secrets> = redactors
-            .map(|redactor| &redactor.secrets)
-            .filter(|secrets| !secrets.is_empty())
-            .collect();
-        let longest = secrets.iter().map(|secrets| secrets.longest()).max();
+        let redactors: Vec<&Redactor> = redactors.filter(|redactor| !redactor.is_empty()).collect();
+        let longest = redactors.iter().map(|redactor| redactor.longest()).max();
         Self {
             reach: longest.unwrap_or_default() * MAX_ESCAPE_BYTES,
             wide: Vec::new(),
-            secrets,
+            redactors,
             pending: Vec::new(),
         }
     }
 
     /// Appends to `out` as much of the body as contains no part of a secret any more.
     pub(crate) fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
-        if self.secrets.is_empty() {
+        if self.redactors.is_empty() {
             out.extend_from_slice(chunk);
             return;
         }
@@ -218,9 +163,9 @@ impl<'r> StreamRedactor<'r> {
                 u16::to_le_bytes
             };
             self.wide = self
-                .secrets
+                .redactors
                 .iter()
-                .map(|secrets| secrets.in_utf16(to_bytes))
+                .map(|redactor| redactor.in_utf16(to_bytes))
                 .collect();
         }
         for piece in chunk.chunks(BLOCK_BYTES) {
@@ -236,8 +181,8 @@ impl<'r> StreamRedactor<'r> {
         self.release(self.pending.len(), out);
     }
 
-    fn all(&self) -> impl Iterator<Item = &Secrets> {
-        self.secrets.iter().copied().chain(&self.wide)
+    fn all(&self) -> impl Iterator<Item = &Redactor> {
+        self.redactors.iter().copied().chain(&self.wide)
     }
 
     /// Returns the end of the part in which no secret begins that ends behind it.
@@ -245,7 +190,7 @@ impl<'r> StreamRedactor<'r> {
         let mut cut = self.pending.len().saturating_sub(self.reach);
         let mut ranges: Vec<(usize, usize)> = self
             .all()
-            .flat_map(|secrets| secrets.ranges_with_escapes(&self.pending, TextPlace::Text))
+            .flat_map(|redactor| redactor.ranges_with_escapes(&self.pending, TextPlace::Text))
             .collect();
         // From the last to the first: a range that is before the cut may be cut by what an earlier
         // one requires.
@@ -274,9 +219,9 @@ impl<'r> StreamRedactor<'r> {
     fn release(&mut self, cut: usize, out: &mut Vec<u8>) {
         let part = self.pending.get(..cut).unwrap_or(&self.pending);
         let mut clean: Option<Vec<u8>> = None;
-        for secrets in self.all() {
-            clean = secrets
-                .clean(clean.as_deref().unwrap_or(part), TextPlace::Text)
+        for redactor in self.all() {
+            clean = redactor
+                .clean_text(clean.as_deref().unwrap_or(part), TextPlace::Text)
                 .or(clean);
         }
         out.extend_from_slice(clean.as_deref().unwrap_or(part));

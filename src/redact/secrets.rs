@@ -1,8 +1,5 @@
 //! The secrets in each form in which a reply may contain them, and the replacement of them in a
 //! text.
-//!
-//! The second part decodes the escapes of JSON (RFC 8259 section 7), URLs (RFC 3986 section 2.1) and HTML
-//! ("Character references") in a text of unknown format.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,6 +7,7 @@ use std::sync::Arc;
 use aho_corasick::AhoCorasick;
 use memchr::memmem;
 use memchr::memmem::Finder;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::escapes::{Layer, has_escapes, unescape};
 use crate::json::plain_integer;
@@ -34,17 +32,19 @@ const MAX_SINGLE_PASSES: usize = 8;
 
 /// Collects secrets in all their forms.
 #[derive(Default)]
-pub(crate) struct SecretForms(BTreeSet<Vec<u8>>);
+struct SecretForms(BTreeSet<Vec<u8>>);
 
-/// Finds secrets.
+/// Redacts a set of secrets.
 #[derive(Debug, Default)]
-pub(crate) struct Secrets {
+pub(crate) struct Redactor {
     all: Vec<Secret>,
     /// Automaton that finds any of them in one pass, if there are so many that one pass for each
     /// would take longer.
     any: Option<AhoCorasick>,
     /// Masks of a rule, which are applied in place of secrets.
     masks: Vec<Mask>,
+    /// The tokens it was made of, if another replica has to make the same.
+    tokens: Vec<SecretString>,
 }
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub(crate) enum TextPlace {
 impl SecretForms {
     /// Adds a secret as it is, and as it looks in a URL and in JSON. One that is too short is left
     /// out.
-    pub(crate) fn add(&mut self, secret: &[u8]) {
+    fn add(&mut self, secret: &[u8]) {
         if !is_long_enough(secret) {
             return;
         }
@@ -139,8 +139,17 @@ pub(crate) fn is_common(secret: &str) -> bool {
     is_long_enough(secret.as_bytes()) && (secret.len() < MIN_RARE_LEN || are_words())
 }
 
-impl From<SecretForms> for Secrets {
-    fn from(forms: SecretForms) -> Self {
+impl Redactor {
+    /// Makes a redactor for secrets, in each form in which they are sent.
+    pub(crate) fn for_values(values: impl IntoIterator<Item: AsRef<[u8]>>) -> Self {
+        let mut forms = SecretForms::default();
+        values
+            .into_iter()
+            .for_each(|value| forms.add(value.as_ref()));
+        Self::for_forms(forms)
+    }
+
+    fn for_forms(forms: SecretForms) -> Self {
         let secret = |form: Vec<u8>| Secret {
             is_number: form.iter().all(u8::is_ascii_digit),
             finder: Finder::new(&form).into_owned(),
@@ -152,13 +161,12 @@ impl From<SecretForms> for Secrets {
         Self {
             all: forms.into_iter().map(secret).collect(),
             any,
-            masks: Vec::new(),
+            ..Self::default()
         }
     }
-}
 
-impl From<&[Mask]> for Secrets {
-    fn from(masks: &[Mask]) -> Self {
+    /// Makes a redactor for the values of masks.
+    pub(crate) fn for_masks(masks: &[Mask]) -> Self {
         // Prometheus sees an increase between two values alone.
         masks.iter().for_each(|mask| count_masked(&mask.name, 0));
         Self {
@@ -166,9 +174,28 @@ impl From<&[Mask]> for Secrets {
             ..Self::default()
         }
     }
-}
 
-impl Secrets {
+    /// Makes a redactor for tokens that were fetched.
+    pub(crate) fn for_tokens<'t>(tokens: impl Iterator<Item = &'t str>) -> Self {
+        let tokens: Vec<SecretString> = tokens.map(SecretString::from).collect();
+        Self {
+            tokens: tokens.clone(),
+            ..Self::for_values(tokens.iter().map(SecretString::expose_secret))
+        }
+    }
+
+    /// The tokens of [`Redactor::for_tokens`].
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = &str> {
+        self.tokens.iter().map(SecretString::expose_secret)
+    }
+
+    /// Returns true if it redacts the tokens of another one.
+    pub(crate) fn has_tokens_of(&self, other: &Self) -> bool {
+        other
+            .tokens()
+            .all(|token| self.tokens().any(|own| own == token))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty() && self.masks.is_empty()
     }
@@ -219,7 +246,7 @@ impl Secrets {
     }
 
     /// Redacts the text, including escaped secrets; `None` if it contains none.
-    pub(crate) fn clean(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
+    pub(crate) fn clean_text(&self, text: &[u8], place: TextPlace) -> Option<Vec<u8>> {
         if !self.masks.is_empty() {
             let clean = self.masked(&String::from_utf8_lossy(text))?;
             return Some(clean.into_bytes());
@@ -234,9 +261,9 @@ impl Secrets {
         Some(MARK.as_bytes().to_vec())
     }
 
-    /// [`Self::clean`] for a decoded string of JSON.
+    /// [`Self::clean_text`] for a decoded string of JSON.
     pub(crate) fn clean_string(&self, text: &str) -> Option<String> {
-        let clean = self.clean(text.as_bytes(), TextPlace::JsonString)?;
+        let clean = self.clean_text(text.as_bytes(), TextPlace::JsonString)?;
         Some(String::from_utf8_lossy(&clean).into_owned())
     }
 
@@ -247,7 +274,7 @@ impl Secrets {
             .iter()
             .filter_map(|secret| std::str::from_utf8(secret.finder.needle()).ok());
         let wide = texts.map(|text| text.encode_utf16().flat_map(to_bytes).collect());
-        SecretForms(wide.collect()).into()
+        Self::for_forms(SecretForms(wide.collect()))
     }
 
     /// Returns the length of the longest secret.
@@ -283,7 +310,7 @@ impl Secrets {
 
     /// Returns true if a name holds a secret, escaped or not, or what is left of one if only some
     /// characters are kept.
-    pub(super) fn are_in_name(&self, name: &str, is_kept: fn(char) -> bool) -> bool {
+    pub(crate) fn finds_in_name(&self, name: &str, is_kept: fn(char) -> bool) -> bool {
         let kept = |text: &str| {
             text.chars()
                 .filter(|character| is_kept(*character))

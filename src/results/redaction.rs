@@ -28,7 +28,7 @@ const FRAMING: [HeaderName; 7] = [
 impl Redactor {
     /// Redacts the body and the headers of a reply.
     pub(crate) fn redact(&self, response: &mut Reply, numbers: NumberMark) {
-        if self.secrets.is_empty() {
+        if self.is_empty() {
             return;
         }
         response.decode_charset();
@@ -51,7 +51,7 @@ impl Redactor {
     /// Redacts the records of a stream one by one; if one contains a secret, all are written again,
     /// events as events and others as lines of JSON.
     fn redact_records(&self, response: &mut Reply, framing: Framing, numbers: NumberMark) {
-        if !self.secrets.may_be_in(&response.body) {
+        if !self.may_be_in(&response.body) {
             return;
         }
         let text = decode_text(content_type(&response.headers), &response.body);
@@ -75,21 +75,12 @@ impl Redactor {
         }
     }
 
-    /// Redacts a record, which is JSON; returns true if it contained a secret.
-    fn clean_record(&self, record: &mut String, numbers: NumberMark) -> bool {
-        let clean = self.clean(record.as_bytes(), numbers);
-        let found = clean.is_some();
-        clean
-            .into_iter()
-            .for_each(|clean| *record = String::from_utf8_lossy(&clean).into_owned());
-        found
-    }
-
     /// Writes the records as lines of JSON; `None` if they contain no secret.
     fn clean_lines(&self, mut records: Vec<String>, numbers: NumberMark) -> Option<String> {
-        let found = records.iter_mut().fold(false, |found, record| {
-            self.clean_record(record, numbers) | found
-        });
+        let mut found = false;
+        for record in &mut records {
+            found |= self.redact_text(record, numbers);
+        }
         found.then(|| records.iter().map(|record| format!("{record}\n")).collect())
     }
 
@@ -101,9 +92,9 @@ impl Redactor {
     ) -> Option<String> {
         let mut found = false;
         for event in &mut events {
-            found |= self.clean_record(&mut event.data, numbers);
+            found |= self.redact_text(&mut event.data, numbers);
             for text in [&mut event.name, &mut event.id] {
-                if let Some(clean) = self.secrets.clean(text.as_bytes(), TextPlace::Text) {
+                if let Some(clean) = self.clean_text(text.as_bytes(), TextPlace::Text) {
                     *text = String::from_utf8_lossy(&clean).into_owned();
                     found = true;
                 }
@@ -125,7 +116,7 @@ impl Redactor {
         ) {
             return;
         }
-        if let Some(clean) = self.secrets.clean(
+        if let Some(clean) = self.clean_text(
             decode_text(guessed, &response.body).as_bytes(),
             TextPlace::Text,
         ) {

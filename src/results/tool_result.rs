@@ -175,7 +175,7 @@ impl ToolResult {
 
     /// Takes secrets out of all texts, which may be decoded parts of a reply.
     pub(crate) fn redact(&mut self, redactor: &Redactor, numbers: NumberMark) {
-        if redactor.secrets.is_empty() {
+        if redactor.is_empty() {
             return;
         }
         let media = self.media.iter_mut().flat_map(|block| {
