@@ -2,7 +2,6 @@
 //! (OAS "XML Object").
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use foldhash::HashMap;
@@ -10,6 +9,7 @@ use quick_xml::Writer;
 use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesCData, BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use quick_xml::name::QName;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::call_error::CallError;
@@ -51,26 +51,16 @@ pub(crate) fn write_xml(
         | BodySchema::JsonPatch(_)
         | BodySchema::FilesByName => None,
     };
-    let known = SchemaCache {
+    let mut body = XmlBody {
         document,
-        chains: RefCell::default(),
-        xml: RefCell::default(),
+        known: HashMap::default(),
+        out: Writer::new(Vec::new()),
     };
-    let shape = XmlShape {
-        known: &known,
-        declared,
-    };
-    let mut out = Writer::new(Vec::new());
-    emit(
-        &mut out,
-        Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)),
-    )?;
-    let root = shape
-        .component()
-        .filter(|name| is_name(name))
-        .unwrap_or_else(|| ROOT.into());
-    element(&mut out, &root, &shape, value, true)?;
-    Ok(out.into_inner())
+    body.emit(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)));
+    let root = body.schema(declared);
+    let name = root.component.as_deref().filter(|name| is_name(name));
+    body.element(name.unwrap_or(ROOT), &root, value, true)?;
+    Ok(body.out.into_inner())
 }
 
 fn invalid_xml_body(problem: impl Into<String>) -> CallError {
@@ -78,7 +68,8 @@ fn invalid_xml_body(problem: impl Into<String>) -> CallError {
 }
 
 /// Node that a value becomes (3.2 `nodeType`; `attribute` and `wrapped` before that).
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum NodeType {
     Element,
     Attribute,
@@ -100,15 +91,13 @@ struct Xml {
 impl Xml {
     fn read(object: &Object<'_>) -> Self {
         let is = |key: &str| object.boolean(key) == Some(true);
-        let node_type = match object.text("nodeType").as_deref() {
-            Some("element") => Some(NodeType::Element),
-            Some("attribute") => Some(NodeType::Attribute),
-            Some("text") => Some(NodeType::Text),
-            Some("cdata") => Some(NodeType::Cdata),
-            Some("none") => Some(NodeType::None),
-            _ if is("attribute") => Some(NodeType::Attribute),
-            _ if is("wrapped") => Some(NodeType::Element),
-            _ => None,
+        let named = object
+            .get("nodeType")
+            .and_then(|node| serde_json::from_str(node.text()).ok());
+        let node_type = match named {
+            None if is("attribute") => Some(NodeType::Attribute),
+            None if is("wrapped") => Some(NodeType::Element),
+            named => named,
         };
         let text = |key: &str| object.text(key).filter(|text| !text.is_empty());
         Self {
@@ -145,267 +134,243 @@ impl Xml {
     }
 }
 
-/// Cache of schemas that were read: a long list has many items and one schema.
-struct SchemaCache<'a> {
-    document: &'a Document,
-    chains: RefCell<HashMap<Span, Chain<'a>>>,
-    xml: RefCell<HashMap<Span, Rc<Xml>>>,
-}
+/// A schema, and its `properties`.
+type SchemaPart<'a> = (Object<'a>, Option<Object<'a>>);
 
-/// A schema, then what it refers to; each with its `properties`.
-type Chain<'a> = Rc<[(Object<'a>, Option<Object<'a>>)]>;
-
-/// A schema as it is declared, and through references and compositions.
-#[derive(Clone, Copy)]
-struct XmlShape<'k, 'a> {
-    known: &'k SchemaCache<'a>,
-    declared: Option<Node<'a>>,
-}
-
-impl<'a> XmlShape<'_, 'a> {
-    fn of(self, declared: Option<Node<'a>>) -> Self {
-        Self {
-            known: self.known,
-            declared,
-        }
-    }
-
-    fn chain(&self) -> Chain<'a> {
-        let Some(declared) = self.declared else {
-            return Rc::from([]);
-        };
-        let span = declared.span();
-        if let Some(known) = self.known.chains.borrow().get(&span) {
-            return Rc::clone(known);
-        }
-        let own = declared.object();
-        let refers = own.as_ref().is_some_and(|own| own.get("$ref").is_some());
-        let target = refers
-            .then(|| self.known.document.resolve(declared).ok()?.object())
-            .flatten();
-        let with_properties = |object: Object<'a>| {
-            let properties = object.get("properties").and_then(Node::object);
-            (object, properties)
-        };
-        let chain: Chain<'a> = own.into_iter().chain(target).map(with_properties).collect();
-        self.known
-            .chains
-            .borrow_mut()
-            .insert(span, Rc::clone(&chain));
-        chain
-    }
-
+/// What an XML body needs to know of a schema.
+#[derive(Default)]
+struct XmlSchema<'a> {
+    /// The schema as it is declared, then what it refers to.
+    chain: Vec<SchemaPart<'a>>,
     /// Its XML Object, else that of the only schema it is composed of.
-    fn xml(&self) -> Rc<Xml> {
-        let Some(declared) = self.declared else {
-            return Rc::default();
-        };
-        let span = declared.span();
-        if let Some(known) = self.known.xml.borrow().get(&span) {
-            return Rc::clone(known);
-        }
-        let xml = Rc::new(self.read_xml());
-        self.known.xml.borrow_mut().insert(span, Rc::clone(&xml));
-        xml
-    }
-
-    fn read_xml(&self) -> Xml {
-        let chain = self.chain();
-        let xml = |(object, _): &(Object<'a>, _)| Some(Xml::read(&object.get("xml")?.object()?));
-        if let Some(found) = chain.iter().find_map(xml) {
-            return found;
-        }
-        match Self::only_part(&chain) {
-            Some(part) => self
-                .of(Some(part))
-                .chain()
-                .iter()
-                .find_map(xml)
-                .unwrap_or_default(),
-            None => Xml::default(),
-        }
-    }
-
-    fn only_part(chain: &[(Object<'a>, Option<Object<'a>>)]) -> Option<Node<'a>> {
-        let parts = chain
-            .iter()
-            .find_map(|(object, _)| object.get("allOf"))?
-            .array()?;
-        parts.first().copied().filter(|_| parts.len() == 1)
-    }
-
+    xml: Xml,
     /// The name of the component that it refers to.
-    fn component(&self) -> Option<String> {
-        let name = |node: Node<'a>| {
+    component: Option<String>,
+}
+
+impl<'a> XmlSchema<'a> {
+    fn read(document: &'a Document, declared: Node<'a>) -> Self {
+        let chain = |declared: Node<'a>| -> Vec<SchemaPart<'a>> {
+            let own = declared.object();
+            let refers = own.as_ref().is_some_and(|own| own.get("$ref").is_some());
+            let target = refers
+                .then(|| document.resolve(declared).ok()?.object())
+                .flatten();
+            let with_properties = |object: Object<'a>| {
+                let properties = object.get("properties").and_then(Node::object);
+                (object, properties)
+            };
+            own.into_iter().chain(target).map(with_properties).collect()
+        };
+        let xml = |chain: &[SchemaPart<'a>]| {
+            let mut objects = chain.iter().map(|(object, _)| object);
+            objects.find_map(|object| Some(Xml::read(&object.get("xml")?.object()?)))
+        };
+        let component = |node: Node<'a>| {
             let reference = node.object()?.get("$ref")?.string()?.into_owned();
             pointer::tokens(reference.split_once('#')?.1)?.pop()
         };
-        name(self.declared?).or_else(|| name(Self::only_part(&self.chain())?))
+        let own = chain(declared);
+        let only_part = || {
+            let mut objects = own.iter().map(|(object, _)| object);
+            let parts = objects.find_map(|object| object.get("allOf"))?.array()?;
+            parts.first().copied().filter(|_| parts.len() == 1)
+        };
+        Self {
+            xml: xml(&own)
+                .or_else(|| xml(&chain(only_part()?)))
+                .unwrap_or_default(),
+            component: component(declared).or_else(|| component(only_part()?)),
+            chain: own,
+        }
+    }
+}
+
+/// An XML body that is being written.
+struct XmlBody<'a> {
+    document: &'a Document,
+    /// The schemas that were read: a long list has many items and one schema.
+    known: HashMap<Span, Rc<XmlSchema<'a>>>,
+    out: Writer<Vec<u8>>,
+}
+
+impl<'a> XmlBody<'a> {
+    fn schema(&mut self, declared: Option<Node<'a>>) -> Rc<XmlSchema<'a>> {
+        let Some(declared) = declared else {
+            return Rc::default();
+        };
+        let document = self.document;
+        let known = self.known.entry(declared.span());
+        Rc::clone(known.or_insert_with(|| XmlSchema::read(document, declared).into()))
     }
 
-    /// Finds something in the schema or in any branch of its compositions.
-    fn find<T>(
-        &self,
-        looked_for: &impl Fn(&(Object<'a>, Option<Object<'a>>)) -> Option<T>,
-    ) -> Option<T> {
-        let mut left = vec![*self];
+    /// Finds something in a schema or in any branch of its compositions.
+    fn find(
+        &mut self,
+        schema: &Rc<XmlSchema<'a>>,
+        looked_for: impl Fn(&SchemaPart<'a>) -> Option<Node<'a>>,
+    ) -> Option<Node<'a>> {
+        let (mut schema, mut left) = (Rc::clone(schema), Vec::new());
         for _ in 0..MAX_SCHEMAS {
-            let shape = left.pop()?;
-            let chain = shape.chain();
-            if let Some(found) = chain.iter().find_map(looked_for) {
+            if let Some(found) = schema.chain.iter().find_map(&looked_for) {
                 return Some(found);
             }
-            for (object, _) in &*chain {
+            for (object, _) in &schema.chain {
                 for combinator in ["oneOf", "anyOf", "allOf"] {
-                    let parts = object.array(combinator);
-                    left.extend(parts.into_iter().rev().map(|part| shape.of(Some(part))));
+                    left.extend(object.array(combinator).into_iter().rev());
                 }
             }
+            schema = self.schema(Some(left.pop()?));
         }
         None
     }
 
-    fn member(&self, name: &str) -> Self {
-        let declared = self.find(&|(_, properties)| properties.as_ref()?.get(name));
-        let free = || {
-            self.find(&|(object, _)| {
+    fn member(&mut self, schema: &Rc<XmlSchema<'a>>, name: &str) -> Rc<XmlSchema<'a>> {
+        let declared = self.find(schema, |(_, properties)| properties.as_ref()?.get(name));
+        let declared = declared.or_else(|| {
+            self.find(schema, |(object, _)| {
                 object
                     .get("additionalProperties")
                     .filter(|node| node.text().starts_with('{'))
             })
-        };
-        self.of(declared.or_else(free))
+        });
+        self.schema(declared)
     }
 
-    /// Returns the shape of the item at that index.
-    fn item(&self, index: usize) -> Self {
-        let listed =
-            self.find(&|(object, _)| object.get("prefixItems")?.array()?.get(index).copied());
-        self.of(listed.or_else(|| self.find(&|(object, _)| object.get("items"))))
+    /// Returns the schema of the item at that index.
+    fn item(&mut self, schema: &Rc<XmlSchema<'a>>, index: usize) -> Rc<XmlSchema<'a>> {
+        let listed = self.find(schema, |(object, _)| {
+            object.get("prefixItems")?.array()?.get(index).copied()
+        });
+        let declared = listed.or_else(|| self.find(schema, |(object, _)| object.get("items")));
+        self.schema(declared)
     }
-}
 
-type XmlWriter = Writer<Vec<u8>>;
+    fn emit(&mut self, event: Event<'_>) {
+        // Writing to a `Vec` cannot fail.
+        let _ = self.out.write_event(event);
+    }
 
-fn emit(out: &mut XmlWriter, event: Event<'_>) -> Result<(), CallError> {
-    out.write_event(event)
-        .map_err(|_| invalid_xml_body("cannot be written as XML"))
-}
-
-/// Writes `value` as an element, or as several, if it is a list without an element of its own.
-/// `inferred` is its name unless the schema has another; with `encloses`, a list gets an element in
-/// any case.
-fn element(
-    out: &mut XmlWriter,
-    inferred: &str,
-    shape: &XmlShape<'_, '_>,
-    value: &Value,
-    encloses: bool,
-) -> Result<(), CallError> {
-    let xml = shape.xml();
-    if let Value::Array(items) = value {
-        let is_wrapped = encloses || xml.node_type == Some(NodeType::Element);
-        // The name beside `type: array` is the wrapper's, and the items' too if they have none (OAS
-        // "XML Arrays").
-        let name = xml
-            .name
-            .as_deref()
-            .filter(|_| is_wrapped)
-            .unwrap_or(inferred);
-        let tag = xml.qualified(name)?;
-        if is_wrapped {
-            let start = start_tag(&tag, xml.declaration().into_iter().collect())?;
-            emit(out, Event::Start(start))?;
+    /// Writes `value` as an element, or as several, if it is a list without an element of its own.
+    /// `inferred` is its name unless the schema has another; with `encloses`, a list gets an element
+    /// in any case.
+    fn element(
+        &mut self,
+        inferred: &str,
+        schema: &Rc<XmlSchema<'a>>,
+        value: &Value,
+        encloses: bool,
+    ) -> Result<(), CallError> {
+        let xml = &schema.xml;
+        if let Value::Array(items) = value {
+            let is_wrapped = encloses || xml.node_type == Some(NodeType::Element);
+            // The name beside `type: array` is the wrapper's, and the items' too if they have none
+            // (OAS "XML Arrays").
+            let name = xml
+                .name
+                .as_deref()
+                .filter(|_| is_wrapped)
+                .unwrap_or(inferred);
+            let tag = xml.qualified(name)?;
+            if is_wrapped {
+                let start = start_tag(&tag, xml.declaration().into_iter().collect())?;
+                self.emit(Event::Start(start));
+            }
+            for (index, item) in items.iter().enumerate() {
+                let of_item = self.item(schema, index);
+                let component = of_item.component.as_deref();
+                let item_name =
+                    component.filter(|name| encloses && xml.name.is_none() && is_name(name));
+                match of_item.xml.node_type {
+                    Some(NodeType::Text | NodeType::Cdata) if item.is_null() => {}
+                    Some(kind @ (NodeType::Text | NodeType::Cdata)) => {
+                        self.write_text(kind, item)?;
+                    }
+                    _ => {
+                        self.element(item_name.unwrap_or(name), &of_item, item, item.is_array())?
+                    }
+                }
+            }
+            if is_wrapped {
+                self.emit(Event::End(BytesEnd::new(tag)));
+            }
+            return Ok(());
         }
-        for (index, item) in items.iter().enumerate() {
-            let of_item = shape.item(index);
-            let item_name = of_item
-                .component()
-                .filter(|name| encloses && xml.name.is_none() && is_name(name));
-            let item_name = item_name.as_deref().unwrap_or(name);
-            match of_item.xml().node_type {
-                Some(NodeType::Text | NodeType::Cdata) if item.is_null() => {}
-                Some(kind @ (NodeType::Text | NodeType::Cdata)) => write_text(out, kind, item)?,
-                _ => element(out, item_name, &of_item, item, item.is_array())?,
+        let tag = xml.qualified(xml.name.as_deref().unwrap_or(inferred))?;
+        let mut attributes: Vec<(String, String)> = xml.declaration().into_iter().collect();
+        let mut content = Vec::new();
+        match value {
+            Value::Object(members) => {
+                self.split_attributes(schema, members, &mut attributes, &mut content)?;
+            }
+            Value::Null => {
+                attributes.push(("xmlns:xsi".into(), INSTANCE.into()));
+                attributes.push(("xsi:nil".into(), "true".into()));
+            }
+            scalar => content.push(("", Rc::clone(schema), NodeType::Text, scalar)),
+        }
+        let start = start_tag(&tag, attributes)?;
+        if content.is_empty() {
+            self.emit(Event::Empty(start));
+            return Ok(());
+        }
+        self.emit(Event::Start(start));
+        for (name, schema, node_type, value) in content {
+            match node_type {
+                NodeType::Text | NodeType::Cdata => self.write_text(node_type, value)?,
+                NodeType::Element | NodeType::Attribute | NodeType::None => {
+                    self.element(name, &schema, value, false)?;
+                }
             }
         }
-        return if is_wrapped {
-            emit(out, Event::End(BytesEnd::new(tag)))
+        self.emit(Event::End(BytesEnd::new(tag)));
+        Ok(())
+    }
+
+    /// Writes a value as text, in a CDATA section if its node is one.
+    fn write_text(&mut self, node_type: NodeType, value: &Value) -> Result<(), CallError> {
+        let text = scalar_text(value)?;
+        // A parser would change a carriage return in such a section.
+        if node_type == NodeType::Cdata && !text.contains('\r') {
+            check_characters(&text)?;
+            BytesCData::escaped(&text).for_each(|part| self.emit(Event::CData(part)));
         } else {
-            Ok(())
-        };
-    }
-    let tag = xml.qualified(xml.name.as_deref().unwrap_or(inferred))?;
-    let mut attributes: Vec<(String, String)> = xml.declaration().into_iter().collect();
-    let mut content = Vec::new();
-    match value {
-        Value::Object(members) => split_attributes(shape, members, &mut attributes, &mut content)?,
-        Value::Null => {
-            attributes.push(("xmlns:xsi".into(), INSTANCE.into()));
-            attributes.push(("xsi:nil".into(), "true".into()));
+            let text = BytesText::from_escaped(escaped(&text, false)?);
+            self.emit(Event::Text(text));
         }
-        scalar => content.push((String::new(), *shape, NodeType::Text, scalar)),
+        Ok(())
     }
-    let start = start_tag(&tag, attributes)?;
-    if content.is_empty() {
-        return emit(out, Event::Empty(start));
-    }
-    emit(out, Event::Start(start))?;
-    for (name, shape, node_type, value) in content {
-        match node_type {
-            NodeType::Text | NodeType::Cdata => write_text(out, node_type, value)?,
-            NodeType::Element | NodeType::Attribute | NodeType::None => {
-                element(out, &name, &shape, value, false)?;
+
+    /// Takes the members of an object apart into attributes and content of its element.
+    fn split_attributes<'v>(
+        &mut self,
+        schema: &Rc<XmlSchema<'a>>,
+        members: &'v JsonObject,
+        attributes: &mut Vec<(String, String)>,
+        content: &mut Vec<(&'v str, Rc<XmlSchema<'a>>, NodeType, &'v Value)>,
+    ) -> Result<(), CallError> {
+        for (name, value) in members {
+            let of_member = self.member(schema, name);
+            let xml = &of_member.xml;
+            match (xml.node_type.unwrap_or(NodeType::Element), value) {
+                // OAS 3.2: what is null is neither an attribute nor text.
+                (NodeType::Attribute | NodeType::Text | NodeType::Cdata, Value::Null) => {}
+                (NodeType::Attribute, value) => {
+                    attributes.extend(xml.declaration());
+                    let key = xml.qualified(xml.name.as_deref().unwrap_or(name))?;
+                    attributes.push((key, scalar_text(value)?.into_owned()));
+                }
+                (NodeType::None, Value::Object(inner)) => {
+                    self.split_attributes(&of_member, inner, attributes, content)?;
+                }
+                (NodeType::None, value) if !value.is_array() => {
+                    content.push((name, of_member, NodeType::Text, value));
+                }
+                (node_type, value) => content.push((name, of_member, node_type, value)),
             }
         }
+        Ok(())
     }
-    emit(out, Event::End(BytesEnd::new(tag)))
-}
-
-/// Writes a value as text, in a CDATA section if its node is one.
-fn write_text(out: &mut XmlWriter, node_type: NodeType, value: &Value) -> Result<(), CallError> {
-    let text = scalar_text(value)?;
-    // A parser would change a carriage return in such a section.
-    if node_type == NodeType::Cdata && !text.contains('\r') {
-        check_characters(&text)?;
-        return BytesCData::escaped(&text).try_for_each(|part| emit(out, Event::CData(part)));
-    }
-    emit(
-        out,
-        Event::Text(BytesText::from_escaped(escaped(&text, false)?)),
-    )
-}
-
-type XmlContent<'k, 'a, 'v> = Vec<(String, XmlShape<'k, 'a>, NodeType, &'v Value)>;
-
-/// Writes the members of an object as attributes and content of its element.
-fn split_attributes<'k, 'a, 'v>(
-    shape: &XmlShape<'k, 'a>,
-    members: &'v JsonObject,
-    attributes: &mut Vec<(String, String)>,
-    content: &mut XmlContent<'k, 'a, 'v>,
-) -> Result<(), CallError> {
-    for (name, value) in members {
-        let of_member = shape.member(name);
-        let xml = of_member.xml();
-        match (xml.node_type.unwrap_or(NodeType::Element), value) {
-            // OAS 3.2: what is null is neither an attribute nor text.
-            (NodeType::Attribute | NodeType::Text | NodeType::Cdata, Value::Null) => {}
-            (NodeType::Attribute, value) => {
-                attributes.extend(xml.declaration());
-                let key = xml.qualified(xml.name.as_deref().unwrap_or(name))?;
-                attributes.push((key, scalar_text(value)?.into_owned()));
-            }
-            (NodeType::None, Value::Object(inner)) => {
-                split_attributes(&of_member, inner, attributes, content)?;
-            }
-            (NodeType::None, value) if !value.is_array() => {
-                content.push((name.clone(), of_member, NodeType::Text, value));
-            }
-            (node_type, value) => content.push((name.clone(), of_member, node_type, value)),
-        }
-    }
-    Ok(())
 }
 
 /// The text of a scalar, or of a list of scalars with spaces between them (XML Schema part 2
