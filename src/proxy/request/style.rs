@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::target::PathValue;
 use crate::call_error::CallError;
-use crate::json::{JsonObject, plain_number};
+use crate::json::plain_number;
 use crate::outbound::request::{Keep, percent_encode, percent_encode_segments, push_encoded};
 use crate::spec::operation::request_body::Encoding;
 use crate::spec::operation::template::TemplatePart;
@@ -155,11 +155,24 @@ fn deep(key: &str, value: &Value, keep: Keep, found: &mut Vec<(String, String)>)
 /// Writes a scalar, or the parts of a list or an object with a separator between them; an exploded
 /// object as `key=value`.
 fn write_value(out: &mut String, value: &Value, explode: bool, separator: &str, keep: Keep) {
+    let mut before = "";
     match value {
-        Value::Array(items) => write_list(out, items, separator, keep),
+        Value::Array(items) => {
+            for item in items.iter().filter_map(scalar) {
+                out.push_str(before);
+                push_encoded(out, &item, keep);
+                before = separator;
+            }
+        }
         Value::Object(object) => {
-            let between = if explode { "=" } else { separator };
-            write_members(out, object, between, separator, keep);
+            for (member, value) in object {
+                let Some(value) = scalar(value) else { continue };
+                out.push_str(before);
+                push_encoded(out, member, keep);
+                out.push_str(if explode { "=" } else { separator });
+                push_encoded(out, &value, keep);
+                before = separator;
+            }
         }
         _ => push_scalar(out, value, keep),
     }
@@ -168,29 +181,6 @@ fn write_value(out: &mut String, value: &Value, explode: bool, separator: &str, 
 fn push_scalar(out: &mut String, value: &Value, keep: Keep) {
     if let Some(text) = scalar(value) {
         push_encoded(out, &text, keep);
-    }
-}
-
-fn write_list(out: &mut String, items: &[Value], separator: &str, keep: Keep) {
-    for (index, item) in items.iter().filter_map(scalar).enumerate() {
-        if index > 0 {
-            out.push_str(separator);
-        }
-        push_encoded(out, &item, keep);
-    }
-}
-
-fn write_members(out: &mut String, object: &JsonObject, between: &str, after: &str, keep: Keep) {
-    let members = object
-        .iter()
-        .filter_map(|(member, value)| Some((member, scalar(value)?)));
-    for (index, (member, value)) in members.enumerate() {
-        if index > 0 {
-            out.push_str(after);
-        }
-        push_encoded(out, member, keep);
-        out.push_str(between);
-        push_encoded(out, &value, keep);
     }
 }
 
@@ -277,7 +267,7 @@ pub(super) fn path_value(operation: &Operation, parameter: &Parameter, value: &V
 }
 
 /// The characters that are kept, by whether reserved ones may be.
-fn kept(allow_reserved: bool, reserved: Keep) -> Keep {
+pub(super) fn kept(allow_reserved: bool, reserved: Keep) -> Keep {
     if allow_reserved {
         reserved
     } else {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use self::file_argument::FileRoot;
-use self::multipart::{Parts, with_boundary};
+use self::multipart::{BodyPart, boundary, content, with_boundary};
 use super::style::{self, form_style};
 use crate::call_error::CallError;
 use crate::json::JsonObject;
@@ -71,17 +71,17 @@ pub(crate) fn write_body(
         MediaKind::Multipart => {
             let parts = match value {
                 Value::Array(items) if essence(&media_type.name) != "multipart/form-data" => {
-                    Parts::nameless(items, media_type, folder)?
+                    BodyPart::nameless(items, media_type, folder)?
                 }
-                value => Parts::of(
+                value => BodyPart::of_properties(
                     expect_object(value, "a multipart body")?,
                     media_type,
                     folder,
                 )?,
             };
-            let boundary = parts.boundary();
+            let boundary = boundary(&parts);
             content_type = with_boundary(&content_type, &boundary);
-            parts.content(&boundary)
+            content(parts, &boundary)
         }
         MediaKind::Xml => Payload::from(xml::write_xml(document, &media_type.schema, value)?),
         MediaKind::Text => Payload::from(style::scalar(value).unwrap_or_default().into_owned()),
@@ -117,11 +117,8 @@ fn form(object: &JsonObject, encodings: &BTreeMap<String, Encoding>) -> String {
     let mut pairs = Vec::new();
     for (name, value) in object {
         let encoding = encodings.get(name);
-        let keep = if encoding.is_some_and(|encoding| encoding.allow_reserved) {
-            Keep::Reserved
-        } else {
-            Keep::Unreserved
-        };
+        let may_be_reserved = encoding.is_some_and(|encoding| encoding.allow_reserved);
+        let keep = style::kept(may_be_reserved, Keep::Reserved);
         let by_style =
             encoding.is_some_and(|encoding| encoding.style.is_some() || encoding.explode.is_some());
         let as_json = encoding

@@ -16,31 +16,23 @@ use crate::spec::operation::request_body::{BODY, Encoding};
 use crate::spec::{MediaKind, MediaType, Style, media_type};
 use crate::text::hex;
 
-/// The parts of a multipart body.
-pub(crate) struct Parts {
-    parts: Vec<BodyPart>,
-}
-
-struct BodyPart {
-    /// Its name, and that of its file; a part of a list has none.
-    disposition: Option<String>,
-    /// The file's name, if the caller gave one.
-    given: Option<String>,
-    /// The other header lines, each with its end.
+/// A part of a multipart body.
+pub(super) struct BodyPart {
+    /// The header lines, each with its end.
     head: String,
     piece: Piece,
 }
 
-impl Parts {
+impl BodyPart {
     /// One part for each property, by its Encoding Object.
     ///
     /// # Errors
     /// An error if a file argument is not a file.
-    pub(crate) fn of(
+    pub(super) fn of_properties(
         object: &JsonObject,
         media_type: &MediaType,
         folder: Option<&FileRoot>,
-    ) -> Result<Self, CallError> {
+    ) -> Result<Vec<Self>, CallError> {
         let mut parts = Vec::new();
         for (name, value) in object {
             let encoding = media_type
@@ -52,12 +44,8 @@ impl Parts {
                 let (style, explode) = form_style(Some(encoding));
                 for (name, text) in style::query(name, value, style, explode, Keep::Unreserved) {
                     let text = Value::String(percent_decoded(&text));
-                    parts.push(BodyPart::of(
-                        &percent_decoded(&name),
-                        &text,
-                        &Encoding::default(),
-                        None,
-                    )?);
+                    let name = percent_decoded(&name);
+                    parts.push(Self::of(Some(&name), &text, &Encoding::default(), None)?);
                 }
                 continue;
             }
@@ -84,88 +72,32 @@ impl Parts {
                 other => vec![other],
             };
             for item in items {
-                parts.push(BodyPart::of(name, item, encoding, folder)?);
+                parts.push(Self::of(Some(name), item, encoding, folder)?);
             }
         }
-        Ok(Self { parts })
+        Ok(parts)
     }
 
     /// One part for each item, without names (OAS 3.2 "Encoding By Position").
     ///
     /// # Errors
     /// An error if a file argument is not a file.
-    pub(crate) fn nameless(
+    pub(super) fn nameless(
         items: &[Value],
         media_type: &MediaType,
         folder: Option<&FileRoot>,
-    ) -> Result<Self, CallError> {
+    ) -> Result<Vec<Self>, CallError> {
         let (first, others) = &media_type.positions;
-        let parts = items.iter().enumerate().map(|(index, item)| {
-            let mut part = BodyPart::of(BODY, item, first.get(index).unwrap_or(others), folder)?;
-            part.disposition = part
-                .given
-                .take()
-                .map(|name| format!("Content-Disposition: attachment; {name}\r\n"));
-            Ok(part)
-        });
-        Ok(Self {
-            parts: parts.collect::<Result<_, CallError>>()?,
-        })
+        let encodings = first.iter().chain(std::iter::repeat(others));
+        items
+            .iter()
+            .zip(encodings)
+            .map(|(item, encoding)| Self::of(None, item, encoding, folder))
+            .collect()
     }
 
-    /// Returns a boundary that depends on all parts that are in memory, so equal calls make equal
-    /// requests and no part can contain it by intent. The content of files is not known yet; with
-    /// files the boundary is random.
-    pub(crate) fn boundary(&self) -> String {
-        let mut digest = Sha256::new();
-        for part in &self.parts {
-            digest.update(part.disposition.as_deref().unwrap_or_default());
-            digest.update(part.head.as_bytes());
-            match &part.piece {
-                Piece::Bytes(bytes) => digest.update(bytes),
-                Piece::File(..) => {
-                    let mut random = [0; 16];
-                    // Without randomness the boundary is still one that depends on the rest.
-                    let _ = getrandom::fill(&mut random);
-                    digest.update(random);
-                }
-            }
-        }
-        let hex = hex(digest.finalize().get(..12).unwrap_or_default());
-        format!("openapi-mcp-{hex}")
-    }
-
-    /// The body, with files as they are on disk.
-    pub(crate) fn content(self, boundary: &str) -> Payload {
-        let mut pieces = Vec::new();
-        let mut between = BytesMut::new();
-        for part in self.parts {
-            between.extend_from_slice(
-                format!(
-                    "--{boundary}\r\n{}{}\r\n",
-                    part.disposition.unwrap_or_default(),
-                    part.head
-                )
-                .as_bytes(),
-            );
-            match part.piece {
-                Piece::Bytes(bytes) => between.extend_from_slice(&bytes),
-                file @ Piece::File(..) => {
-                    pieces.push(Piece::Bytes(between.split().freeze()));
-                    pieces.push(file);
-                }
-            }
-            between.extend_from_slice(b"\r\n");
-        }
-        between.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-        pieces.push(Piece::Bytes(between.freeze()));
-        Payload::of(pieces)
-    }
-}
-
-impl BodyPart {
     fn of(
-        name: &str,
+        name: Option<&str>,
         value: &Value,
         encoding: &Encoding,
         folder: Option<&FileRoot>,
@@ -176,20 +108,16 @@ impl BodyPart {
             || declared.is_some_and(|content_type| {
                 matches!(MediaKind::of(content_type), MediaKind::Binary)
             });
-        let mut given = None;
         let (piece, filename, content_type) = if is_file {
-            let file = file_argument::read_file_argument(name, value, folder, encoding.base64)?;
+            let argument = name.unwrap_or(BODY);
+            let file = file_argument::read_file_argument(argument, value, folder, encoding.base64)?;
             let ranges: Vec<&str> = encoding.ranges.iter().map(String::as_str).collect();
-            let content_type = file.media_type_of(name, &ranges)?.or(declared);
+            let content_type = file.media_type_of(argument, &ranges)?.or(declared);
             let content_type = content_type
                 .unwrap_or("application/octet-stream")
                 .to_owned();
-            given = file.filename.as_deref().map(filename_parameter);
-            (
-                file.piece,
-                Some(file.filename.unwrap_or_else(|| name.to_owned())),
-                Some(content_type),
-            )
+            let filename = file.filename.or_else(|| name.map(str::to_owned));
+            (file.piece, filename, Some(content_type))
         } else if value.is_object() || value.is_array() {
             let content_type = declared.unwrap_or("application/json").to_owned();
             (
@@ -206,13 +134,17 @@ impl BodyPart {
             )
         };
         let filename = filename
-            .map(|filename| format!("; {}", filename_parameter(&filename)))
+            .map(|filename| format!("; filename=\"{}\"", quoted_parameter(&filename)))
             .unwrap_or_default();
-        let disposition = Some(format!(
-            "Content-Disposition: form-data; name=\"{}\"{filename}\r\n",
-            quoted_parameter(name)
-        ));
-        let mut head = String::new();
+        let mut head = match name {
+            Some(name) => format!(
+                "Content-Disposition: form-data; name=\"{}\"{filename}\r\n",
+                quoted_parameter(name)
+            ),
+            // Without a name of its file, a part of a list has no disposition.
+            None if filename.is_empty() => String::new(),
+            None => format!("Content-Disposition: attachment{filename}\r\n"),
+        };
         if let Some(content_type) = content_type {
             head.push_str(&format!("Content-Type: {}\r\n", header_text(&content_type)));
         }
@@ -222,13 +154,49 @@ impl BodyPart {
         for (name, value) in &encoding.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        Ok(Self {
-            disposition,
-            given,
-            head,
-            piece,
-        })
+        Ok(Self { head, piece })
     }
+}
+
+/// Returns a boundary that depends on all parts that are in memory, so equal calls make equal
+/// requests and no part can contain it by intent. The content of files is not known yet; with files
+/// the boundary is random.
+pub(super) fn boundary(parts: &[BodyPart]) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part.head.as_bytes());
+        match &part.piece {
+            Piece::Bytes(bytes) => digest.update(bytes),
+            Piece::File(..) => {
+                let mut random = [0; 16];
+                // Without randomness the boundary is still one that depends on the rest.
+                let _ = getrandom::fill(&mut random);
+                digest.update(random);
+            }
+        }
+    }
+    let hex = hex(digest.finalize().get(..12).unwrap_or_default());
+    format!("openapi-mcp-{hex}")
+}
+
+/// The body, with files as they are on disk.
+pub(super) fn content(parts: Vec<BodyPart>, boundary: &str) -> Payload {
+    let mut pieces = Vec::new();
+    let mut between = BytesMut::new();
+    for BodyPart { head, piece } in parts {
+        between.extend_from_slice(format!("--{boundary}\r\n{head}\r\n").as_bytes());
+        match piece {
+            Piece::Bytes(bytes) => between.extend_from_slice(&bytes),
+            file @ Piece::File(..) => {
+                pieces.push(Piece::Bytes(between.split().freeze()));
+                pieces.push(file);
+            }
+        }
+        between.extend_from_slice(b"\r\n");
+    }
+    between.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    pieces.push(Piece::Bytes(between.freeze()));
+    Payload::of(pieces)
 }
 
 /// Returns true if the `style` and `explode` of a value make it several parts (3.1 and later, also
@@ -245,10 +213,6 @@ fn percent_decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text)
         .decode_utf8_lossy()
         .into_owned()
-}
-
-fn filename_parameter(filename: &str) -> String {
-    format!("filename=\"{}\"", quoted_parameter(filename))
 }
 
 /// A name inside quotes, so that it can end neither them nor the line (WHATWG HTML
