@@ -28,7 +28,6 @@ use crate::outbound::Clients;
 use crate::redact::{Redactor, carries_credential, words_of_secret_header};
 use crate::results::render::OutputContract;
 use crate::results::reply_headers::{DeclaredHeader, EtagUse, declared_headers, if_match_argument};
-use crate::shared_state::state::SharedApiState;
 use crate::spec::operation::security::Requirements;
 use crate::spec::operation::server_template::ServerError;
 use crate::spec::{
@@ -100,7 +99,7 @@ pub(crate) struct Binder<'a> {
     options: &'a BindingOptions,
     credentials: &'a Credentials,
     requirements: Requirements<'a>,
-    bases: BaseUrls,
+    bases: BaseUrls<'a>,
     access: AccessResolver<'a>,
     /// The upstreams by their origins; almost all APIs have one.
     upstreams: HashMap<Origin, Arc<Upstream>>,
@@ -129,14 +128,16 @@ impl BoundOperation {
 /// `If-Match`.
 pub(crate) fn link_etags<'b>(operations: impl Iterator<Item = &'b mut BoundOperation>) {
     let mut operations: Vec<&mut BoundOperation> = operations.collect();
-    let mut takers: HashMap<String, (String, Vec<NamedTool>)> = HashMap::new();
+    let mut takers: HashMap<String, EtagUse> = HashMap::new();
     for (place, target) in operations.iter().enumerate() {
         if let Some(argument) = if_match_argument(&target.operation) {
-            let (known, tools) = takers
-                .entry(target.operation.path.clone())
-                .or_insert_with(|| (argument.to_owned(), Vec::new()));
-            if known == argument {
-                tools.push(NamedTool {
+            let known = takers.entry(target.operation.path.clone());
+            let known = known.or_insert_with(|| EtagUse {
+                argument: argument.into(),
+                tools: Vec::new(),
+            });
+            if *known.argument == *argument {
+                known.tools.push(NamedTool {
                     name: Arc::clone(&target.tool),
                     place,
                     is_read_only: target.is_read_only,
@@ -145,16 +146,8 @@ pub(crate) fn link_etags<'b>(operations: impl Iterator<Item = &'b mut BoundOpera
             }
         }
     }
-    if takers.is_empty() {
-        return;
-    }
     for target in &mut operations {
-        if let Some((argument, tools)) = takers.get(&target.operation.path) {
-            target.etag_use = Some(EtagUse {
-                argument: argument.as_str().into(),
-                tools: tools.clone().into(),
-            });
-        }
+        target.etag_use = takers.get(&target.operation.path).cloned();
     }
 }
 
@@ -181,7 +174,7 @@ impl<'a> Binder<'a> {
         let mut diagnostics = Vec::new();
         let requirements = Requirements::new(document, schemes, &mut diagnostics);
         let bases = BaseUrls::new(document, &options.destination, credentials.origins.clone());
-        let location = bases.site(document, clients);
+        let location = bases.site(clients);
         let access = AccessResolver::new(SchemeResolver {
             schemes,
             credentials,
@@ -323,16 +316,6 @@ impl<'a> Binder<'a> {
         number
     }
 
-    /// Returns the upstream of one tenant alone, even if another one has the same origin.
-    fn upstream_of_tenant(&self, base: &BaseUrl, shared: Option<SharedApiState>) -> Arc<Upstream> {
-        let options = UpstreamOptions {
-            shared,
-            ..self.options.upstream.clone()
-        };
-        let (client, api) = (&self.location.clients.own, &self.options.api);
-        Upstream::watched(client, base, &options, api, options.propagates_trace)
-    }
-
     /// Decides about the calls of each tenant, once all operations are bound. The second value is
     /// what the operator should know before the first call, in sentences.
     pub(crate) fn bind_tenants(&self, tenants: &TenantOptions) -> (Tenants, Vec<String>) {
@@ -346,6 +329,12 @@ impl<'a> Binder<'a> {
                 api: self.credentials.api.clone(),
                 ..entry.credentials.clone()
             };
+            let upstream = UpstreamOptions {
+                shared,
+                ..self.options.upstream.clone()
+            };
+            let (client, api) = (&self.location.clients.own, &self.options.api);
+            let propagates_trace = upstream.propagates_trace;
             let mut access = AccessResolver::new(SchemeResolver {
                 schemes: self.schemes,
                 credentials: &credentials,
@@ -366,7 +355,8 @@ impl<'a> Binder<'a> {
                 redactor: Redactor::for_values(
                     access.sent().into_iter().chain(credentials.exposed()),
                 ),
-                upstream: self.upstream_of_tenant(&base, shared),
+                // One of its own, even if another tenant has the same origin.
+                upstream: Upstream::watched(client, &base, &upstream, api, propagates_trace),
                 base: Arc::new(base),
             };
             let own = access.warnings().into_iter();

@@ -88,7 +88,7 @@ pub(crate) struct EtagUse {
     /// The name of the argument.
     pub(crate) argument: Box<str>,
     /// The tools.
-    pub(crate) tools: Box<[NamedTool]>,
+    pub(crate) tools: Vec<NamedTool>,
 }
 
 impl EtagUse {
@@ -145,7 +145,7 @@ impl<'a> ShownHeaders<'a> {
         {
             return Some(Told::Location);
         }
-        if is_standard(name) {
+        if STANDARD.contains(name) || is_rate_limit(name) {
             return Some(Told::InMeta);
         }
         let declared = self
@@ -270,10 +270,6 @@ pub(crate) fn declared_headers(document: &Document, operation: &Operation) -> Ve
     declared
 }
 
-fn is_standard(name: &HeaderName) -> bool {
-    STANDARD.contains(name) || is_rate_limit(name)
-}
-
 fn is_rate_limit(name: &HeaderName) -> bool {
     name.as_str().starts_with("ratelimit") || name.as_str().starts_with("x-ratelimit")
 }
@@ -336,9 +332,7 @@ mod tests {
     use super::*;
 
     /// The headers in `_meta`, and the notes.
-    type Report = (JsonObject, Vec<String>);
-
-    fn report(headers: &[(&str, &str)], max_bytes: usize) -> Report {
+    fn report(headers: &[(&str, &str)], max_bytes: usize) -> (JsonObject, Vec<String>) {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
@@ -346,7 +340,11 @@ mod tests {
         report_on(map, ShownHeaders::default(), max_bytes)
     }
 
-    fn report_on(headers: HeaderMap, shown: ShownHeaders<'_>, max_bytes: usize) -> Report {
+    fn report_on(
+        headers: HeaderMap,
+        shown: ShownHeaders<'_>,
+        max_bytes: usize,
+    ) -> (JsonObject, Vec<String>) {
         let response = Reply {
             headers,
             body: "{}".into(),

@@ -28,7 +28,7 @@ use self::body::file_argument::FileRoot;
 use self::closed_paths::{AskedPath, PathGuard};
 pub(crate) use self::style::header;
 use self::style::{cookie, path_value, query_pairs, whole_query};
-use self::target::{BaseUrl, PathValue, TargetError};
+use self::target::{BaseUrl, PathValue};
 use crate::call_error::CallError;
 use crate::credentials::authenticator::{Injected, same_key};
 use crate::json::JsonObject;
@@ -169,7 +169,7 @@ fn refuse_other_operations(
     template: &RequestTemplate<'_>,
     path: &[PathValue],
     url: &Url,
-) -> Result<(), TargetError> {
+) -> Result<(), CallError> {
     let (Some(guard), Some(last)) = (&template.guard, path.last()) else {
         return Ok(());
     };
@@ -184,8 +184,10 @@ fn refuse_other_operations(
     };
     if guard.refuses(template.operation, &asked) {
         let odd = path.iter().find(|value| value.encoded.contains('%'));
-        let name = spanning.or(odd).unwrap_or(last).name.clone();
-        return Err(TargetError::OtherOperation(name));
+        let name = &spanning.or(odd).unwrap_or(last).name;
+        return Err(CallError::Target(format!(
+            "`{name}` must not have this value: the path would be that of another operation, which this tool does not make"
+        )));
     }
     Ok(())
 }

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use thiserror::Error;
 use url::{Origin, Url};
 
 use crate::call_error::CallError;
@@ -17,40 +16,6 @@ use crate::spec::operation::server::Choice;
 use crate::spec::operation::server_template::ServerError;
 use crate::spec::operation::template::{TemplatePart, has_dot_segment};
 use crate::spec::{Document, Operation, PathTemplate};
-
-/// Reason for which no URL was made, in words for the model.
-#[derive(Debug, Clone, Error, PartialEq, Eq)]
-pub enum TargetError {
-    /// A path value with nothing in it: `DELETE /items/` is not `DELETE /items/{id}`.
-    #[error("`{0}` must not be empty: it is part of the path")]
-    Empty(String),
-    /// A path value that a server could read as `.` or `..`.
-    #[error("`{0}` must not be, or contain, `.` or `..` as a path segment, however it is encoded")]
-    DotSegment(String),
-    /// A value of several segments with nothing between two slashes.
-    #[error(
-        "`{0}` must not begin or end with a slash, or have an empty segment: it is part of the path"
-    )]
-    EmptySegment(String),
-    /// The path with this value would be that of an operation which the tool does not call.
-    #[error(
-        "`{0}` must not have this value: the path would be that of another operation, which this tool does not make"
-    )]
-    OtherOperation(String),
-    /// A path value that was not given.
-    #[error("`{0}` is missing: it is part of the path")]
-    Missing(String),
-    /// The finished URL is not the one that was assembled: a bug, or an input that the encoder does
-    /// not cover.
-    #[error("the request was not sent because its URL would not be the one that was meant")]
-    Assertion,
-}
-
-impl From<TargetError> for CallError {
-    fn from(error: TargetError) -> Self {
-        Self::Target(error.to_string())
-    }
-}
 
 /// The base that an operation's path is appended to: scheme, host, port and base path of a server,
 /// checked once.
@@ -98,13 +63,13 @@ impl BaseUrl {
     /// Fills the template, appends the query, and asserts that the result is what it must be.
     ///
     /// # Errors
-    /// [`TargetError`]; nothing must be sent then.
+    /// [`CallError::Target`]; nothing must be sent then.
     pub fn target(
         &self,
         template: &PathTemplate,
         values: &[PathValue],
         query: &[(String, String)],
-    ) -> Result<Url, TargetError> {
+    ) -> Result<Url, CallError> {
         let mut text = String::with_capacity(self.path.len() + 64);
         text.push_str(&self.path);
         let mut segments = count_slashes(&self.path) + template.segments.len();
@@ -127,7 +92,7 @@ impl BaseUrl {
                 .is_some_and(|segment| segment.contains('.') || segment.contains("%2"))
                 && text.get(start..).is_some_and(has_dot_segment)
             {
-                return Err(TargetError::DotSegment(segment_name(segment)));
+                return Err(dot_segment(&segment_name(segment)));
             }
         }
         let path_end = text.len();
@@ -144,7 +109,11 @@ impl BaseUrl {
         if self.is_bare && url.path() == path && url.query() == query && same_segments {
             Ok(url)
         } else {
-            Err(TargetError::Assertion)
+            // A bug, or an input that the encoder does not cover.
+            Err(CallError::Target(
+                "the request was not sent because its URL would not be the one that was meant"
+                    .into(),
+            ))
         }
     }
 }
@@ -153,20 +122,29 @@ fn count_slashes(path: &str) -> usize {
     memchr::memchr_iter(b'/', path.as_bytes()).count()
 }
 
-fn variable<'v>(name: &str, values: &'v [PathValue]) -> Result<&'v PathValue, TargetError> {
+/// The error for a path value that a server could read as `.` or `..`.
+fn dot_segment(name: &str) -> CallError {
+    CallError::Target(format!(
+        "`{name}` must not be, or contain, `.` or `..` as a path segment, however it is encoded"
+    ))
+}
+
+fn variable<'v>(name: &str, values: &'v [PathValue]) -> Result<&'v PathValue, CallError> {
+    let refused = |why: &str| CallError::Target(format!("`{name}` {why}: it is part of the path"));
     let value = values
         .iter()
         .find(|value| value.name == name)
-        .ok_or_else(|| TargetError::Missing(name.to_owned()))?;
+        .ok_or_else(|| refused("is missing"))?;
     let is_empty = value.encoded.is_empty() || value.plain.iter().all(String::is_empty);
+    // `DELETE /items/` is not `DELETE /items/{id}`.
     if is_empty && !value.may_be_empty {
-        return Err(TargetError::Empty(name.to_owned()));
+        return Err(refused("must not be empty"));
     }
     // Several values are one segment together, which is judged as a whole.
     if let [plain] = &value.plain[..]
         && has_dot_segment(plain)
     {
-        return Err(TargetError::DotSegment(name.to_owned()));
+        return Err(dot_segment(name));
     }
     let has_empty_segment = |text: &String| text.split('/').any(str::is_empty);
     if value.segments > 1
@@ -174,7 +152,9 @@ fn variable<'v>(name: &str, values: &'v [PathValue]) -> Result<&'v PathValue, Ta
             .chain(&value.plain)
             .any(has_empty_segment)
     {
-        return Err(TargetError::EmptySegment(name.to_owned()));
+        return Err(refused(
+            "must not begin or end with a slash, or have an empty segment",
+        ));
     }
     Ok(value)
 }
@@ -218,18 +198,21 @@ pub enum Destination {
 }
 
 /// The base URLs of an API's operations; almost all share one.
-pub(crate) struct BaseUrls {
+pub(crate) struct BaseUrls<'a> {
+    document: &'a Document,
+    destination: &'a Destination,
     common: Result<Option<Arc<BaseUrl>>, ServerError>,
-    document_url: Option<Url>,
-    /// Choice among an operation's own `servers`; `None` if `--base-url` decides alone.
-    declared: Option<Choice>,
     /// Origins to which credentials may be sent; the API's own is the first.
     origins: Vec<Origin>,
 }
 
-impl BaseUrls {
+impl<'a> BaseUrls<'a> {
     /// The base URLs; credentials may go to the origins in `more` besides the API's own.
-    pub(crate) fn new(document: &Document, destination: &Destination, more: Vec<Origin>) -> Self {
+    pub(crate) fn new(
+        document: &'a Document,
+        destination: &'a Destination,
+        more: Vec<Origin>,
+    ) -> Self {
         let common = match destination {
             Destination::Fixed(url) => Ok(Some(Arc::new(BaseUrl::new(url.clone())))),
             Destination::Nowhere => Ok(None),
@@ -246,12 +229,9 @@ impl BaseUrls {
                 .into_iter()
                 .chain(more)
                 .collect(),
+            document,
+            destination,
             common,
-            document_url: document.url.clone(),
-            declared: match destination {
-                Destination::Declared(choice) => Some(choice.clone()),
-                Destination::Fixed(_) | Destination::Nowhere => None,
-            },
         }
     }
 
@@ -260,24 +240,22 @@ impl BaseUrls {
     /// # Errors
     /// An error if the server of the operation is not usable.
     pub(crate) fn of(&self, operation: &Operation) -> Result<Option<Arc<BaseUrl>>, ServerError> {
-        if let Some(choice) = self
-            .declared
-            .as_ref()
-            .filter(|_| !operation.servers.is_empty())
+        if let Destination::Declared(choice) = self.destination
+            && !operation.servers.is_empty()
         {
-            let url =
-                server::resolve_base_url(&operation.servers, self.document_url.as_ref(), choice)?;
+            let document = self.document.url.as_ref();
+            let url = server::resolve_base_url(&operation.servers, document, choice)?;
             return Ok(Some(Arc::new(BaseUrl::new(url))));
         }
         self.common.clone()
     }
 
     /// Returns the location of the API, for requests for tokens.
-    pub(crate) fn site(&self, document: &Document, clients: Clients) -> ApiLocation {
+    pub(crate) fn site(&self, clients: Clients) -> ApiLocation {
         let common = self.common.as_ref().ok().and_then(Option::as_deref);
         ApiLocation {
             base: common.map(|base| base.url().clone()),
-            document: document.url.clone(),
+            document: self.document.url.clone(),
             clients,
         }
     }
@@ -312,7 +290,7 @@ mod tests {
         path: &str,
         value: &str,
         query: &[(&str, &str)],
-    ) -> Result<String, TargetError> {
+    ) -> Result<String, String> {
         kept(base, path, value, query, Keep::Unreserved)
     }
 
@@ -322,7 +300,7 @@ mod tests {
         value: &str,
         query: &[(&str, &str)],
         keep: Keep,
-    ) -> Result<String, TargetError> {
+    ) -> Result<String, String> {
         let base = BaseUrl::new(Url::parse(base).unwrap());
         let template = PathTemplate::parse(path).unwrap();
         let values = [PathValue {
@@ -338,7 +316,11 @@ mod tests {
             .collect();
         base.target(&template, &values, &query)
             .map(|url| url.to_string())
+            .map_err(|error| error.to_string())
     }
+
+    const DOT_SEGMENT: &str =
+        "`x` must not be, or contain, `.` or `..` as a path segment, however it is encoded";
 
     #[test]
     fn base_paths_are_kept_with_and_without_a_slash_at_the_end() {
@@ -483,26 +465,26 @@ mod tests {
             for keep in [Keep::Unreserved, Keep::Segment] {
                 assert_eq!(
                     kept("https://h.example/v1", "/a/{x}", value, &[], keep),
-                    Err(TargetError::DotSegment("x".into())),
+                    Err(DOT_SEGMENT.to_owned()),
                     "{value}"
                 );
             }
         }
         assert_eq!(
             target("https://h.example", "/a/{x}", "", &[]),
-            Err(TargetError::Empty("x".into()))
+            Err("`x` must not be empty: it is part of the path".to_owned())
         );
         assert_eq!(
             target("https://h.example", "/a/{y}", "v", &[]),
-            Err(TargetError::Missing("y".into()))
+            Err("`y` is missing: it is part of the path".to_owned())
         );
         assert_eq!(
             target("https://h.example", "/a/.{x}", ".", &[]),
-            Err(TargetError::DotSegment("x".into()))
+            Err(DOT_SEGMENT.to_owned())
         );
     }
 
-    fn spanning(path: &str, value: &str, keep: Keep) -> Result<String, TargetError> {
+    fn spanning(path: &str, value: &str, keep: Keep) -> Result<String, String> {
         let base = BaseUrl::new(Url::parse("https://h.example:8443/base/v1").unwrap());
         let (encoded, segments) = percent_encode_segments(value, keep);
         let value = PathValue {
@@ -512,7 +494,8 @@ mod tests {
             segments,
             may_be_empty: false,
         };
-        let url = base.target(&PathTemplate::parse(path).unwrap(), &[value], &[])?;
+        let url = base.target(&PathTemplate::parse(path).unwrap(), &[value], &[]);
+        let url = url.map_err(|error| error.to_string())?;
         Ok(url.path().to_owned())
     }
 
@@ -539,13 +522,13 @@ mod tests {
             "a/.\t./b",
         ] {
             let refused = spanning("/n/{x}", value, Keep::Unreserved);
-            assert_eq!(refused, Err(TargetError::DotSegment("x".into())), "{value}");
+            assert_eq!(refused, Err(DOT_SEGMENT.to_owned()), "{value}");
         }
         for value in ["/a", "a/", "a//b", "/", "//"] {
             let refused = spanning("/n/{x}", value, Keep::Unreserved);
             assert_eq!(
                 refused,
-                Err(TargetError::EmptySegment("x".into())),
+                Err("`x` must not begin or end with a slash, or have an empty segment: it is part of the path".to_owned()),
                 "{value}"
             );
         }
