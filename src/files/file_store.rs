@@ -23,6 +23,7 @@ use url::Url;
 
 use crate::caller::memory_budget::{BLOCK_BYTES, HeldMemory, MemoryBudget};
 use crate::shared_state::keys::StateKeys;
+use crate::text::hex;
 
 /// Path below which files are served.
 pub(crate) const FILES_PATH: &str = "/files/";
@@ -41,10 +42,10 @@ const MAX_TOKEN_BYTES: usize = 512;
 
 /// Stores files and opens them again by their URLs.
 pub struct FileStore {
-    folder: Arc<Folder>,
+    pub(super) folder: Folder,
     keys: StateKeys,
     /// Counts the bytes of files, as for memory.
-    budget: MemoryBudget,
+    pub(super) budget: MemoryBudget,
     /// The URL of `/mcp`, beside which files are.
     base: OnceLock<Url>,
     /// The files of this process by their names; `None` while one is written.
@@ -86,7 +87,7 @@ impl FileStore {
     pub(crate) fn new(folder: Folder, keys: StateKeys, bytes: usize) -> io::Result<Self> {
         let budget = MemoryBudget::new(bytes);
         let store = Self {
-            folder: Arc::new(folder),
+            folder,
             keys,
             base: OnceLock::new(),
             files: Mutex::default(),
@@ -107,20 +108,11 @@ impl FileStore {
         let _ = self.base.set(endpoint);
     }
 
-    pub(super) fn folder(&self) -> &Arc<Folder> {
-        &self.folder
-    }
-
-    /// Bytes that nothing is held of yet.
-    pub(super) fn begin(&self) -> HeldMemory {
-        self.budget.begin()
-    }
-
     /// Makes a file with a random name.
     pub(super) fn create(&self) -> io::Result<(File, String)> {
         let mut id = [0; ID_BYTES];
         getrandom::fill(&mut id).map_err(io::Error::other)?;
-        let name = name_of(&id);
+        let name = hex(&id);
         self.files.lock().insert(name.clone(), None);
         let file = self
             .folder
@@ -157,10 +149,7 @@ impl FileStore {
     }
 
     fn url(&self, name: &str, shown_name: &str, length: u64, ends: SystemTime) -> Option<Url> {
-        let mut text = u128::from_str_radix(name, 16).ok()?.to_be_bytes().to_vec();
-        text.extend(seconds(ends).to_be_bytes());
-        text.extend(length.to_be_bytes());
-        text.extend_from_slice(shown_name.as_bytes());
+        let text = serde_json::to_vec(&(name, seconds(ends), length, shown_name)).ok()?;
         let token = URL_SAFE_NO_PAD.encode(self.keys.seal(PURPOSE, &text)?);
         let mut url = self.base.get()?.clone();
         let path = url.path().trim_end_matches('/');
@@ -176,23 +165,17 @@ impl FileStore {
         let sealed =
             (token.len() <= MAX_TOKEN_BYTES).then(|| URL_SAFE_NO_PAD.decode(token).ok())??;
         let text = self.keys.open(PURPOSE, &sealed).ok()?;
-        let (id, rest) = text.split_first_chunk::<ID_BYTES>()?;
-        let (ends, rest) = rest
-            .split_first_chunk()
-            .map(|(ends, rest)| (u64::from_be_bytes(*ends), rest))?;
-        let (length, name) = rest
-            .split_first_chunk()
-            .map(|(length, rest)| (u64::from_be_bytes(*length), rest))?;
-        if seconds(SystemTime::now()) >= ends {
+        let (own, ends, length, name): (String, u64, u64, String) =
+            serde_json::from_slice(&text).ok()?;
+        if seconds(SystemTime::now()) >= ends || !is_name(&own) {
             return None;
         }
-        let file = self.folder.open_file(&name_of(id)).ok()?;
+        let file = self.folder.open_file(&own).ok()?;
         let metadata = file.metadata().ok()?;
-        (metadata.is_file() && metadata.len() == length).then_some(())?;
-        Some(FileDownload {
+        (metadata.is_file() && metadata.len() == length).then_some(FileDownload {
             file,
             length,
-            name: String::from_utf8(name.to_vec()).ok()?,
+            name,
         })
     }
 
@@ -212,22 +195,21 @@ impl FileStore {
     /// Removes files whose URLs have ended, and what other processes left long ago. Files with
     /// other names are not touched.
     fn sweep(&self, now: SystemTime) -> io::Result<()> {
-        let has_ended =
-            |file: &Option<StoredFile>| file.as_ref().is_some_and(|file| file.ends <= now);
         let ended: Vec<String> = self
             .files
             .lock()
-            .extract_if(|_, file| has_ended(file))
+            .extract_if(|_, file| file.as_ref().is_some_and(|file| file.ends <= now))
             .map(|(name, _)| name)
             .collect();
-        ended.iter().try_for_each(|name| self.remove(name))?;
+        ended.iter().try_for_each(|name| self.folder.remove(name))?;
         let is_left = |file: &FolderFile| {
             now.duration_since(file.changed)
                 .is_ok_and(|age| age > MAX_LEFTOVER_AGE)
         };
         let (left, others): (Vec<_>, Vec<_>) = self.others()?.into_iter().partition(is_left);
         self.count_others(&others);
-        left.iter().try_for_each(|file| self.remove(&file.name))
+        left.iter()
+            .try_for_each(|file| self.folder.remove(&file.name))
     }
 
     /// Returns the files that other processes have made: earlier ones, and other replicas.
@@ -245,13 +227,6 @@ impl FileStore {
         let mut others = self.others.lock();
         *others = self.budget.taken(bytes);
     }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        match self.folder.remove(name) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    }
 }
 
 /// Returns the bytes that a file counts for: whole blocks, and at least one, so that the number of
@@ -264,11 +239,7 @@ pub(super) fn bytes_of_blocks(length: u64) -> usize {
         .unwrap_or(length)
 }
 
-fn name_of(id: &[u8; ID_BYTES]) -> String {
-    format!("{:032x}", u128::from_be_bytes(*id))
-}
-
-/// Returns true if a name is one that [`name_of`] makes.
+/// Returns true if a name is one of a file of a store.
 fn is_name(name: &str) -> bool {
     name.len() == 2 * ID_BYTES
         && name
@@ -305,7 +276,11 @@ impl Folder {
     /// The fault, as the end of a sentence about the path.
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
         let unusable = |error: io::Error| format!("cannot be used: {error}");
-        if let Err(error) = make_private(path)
+        // Only this user can enter it.
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        if let Err(error) = builder.create(path)
             && error.kind() != io::ErrorKind::AlreadyExists
         {
             let hint = match error.kind() {
@@ -386,18 +361,13 @@ impl Folder {
         Ok(files)
     }
 
-    /// Removes a file.
+    /// Removes a file, if it is there.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        self.dir.remove_file(name)
+        match self.dir.remove_file(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
-}
-
-/// Makes a folder that only this user can enter.
-fn make_private(path: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 /// Whoever can write to the folder could put links and other files in the place of ours.
@@ -450,7 +420,7 @@ mod tests {
         );
         let (mut file, name) = first.create().unwrap();
         io::Write::write_all(&mut file, b"hello").unwrap();
-        let url = first.keep(&name, "a.txt", 5, first.begin()).unwrap();
+        let url = first.keep(&name, "a.txt", 5, first.budget.begin()).unwrap();
         for store in [&first, &replica] {
             let opened = store.open(token(&url)).unwrap();
             assert_eq!((opened.length, opened.name.as_str()), (5, "a.txt"));
@@ -498,7 +468,7 @@ mod tests {
         for name in [left, other, "notes.txt"] {
             std::fs::write(folder.join(name), "x").unwrap();
         }
-        store.keep(&kept, "a", 0, store.begin()).unwrap();
+        store.keep(&kept, "a", 0, store.budget.begin()).unwrap();
         let mut expected = vec![kept.as_str(), &written, left, other, "notes.txt"];
         let check = |after: Duration, expected: &mut Vec<&str>| {
             store.sweep(SystemTime::now() + after).unwrap();

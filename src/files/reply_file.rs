@@ -78,9 +78,7 @@ impl Drop for TemporaryFile {
         if let FileDestination::Store(store) = &self.destination {
             store.forget(&self.name);
         }
-        if let Err(error) = self.destination.folder().remove(&self.name)
-            && error.kind() != io::ErrorKind::NotFound
-        {
+        if let Err(error) = self.destination.folder().remove(&self.name) {
             tracing::warn!(
                 "the temporary file `{}` cannot be removed: {error}",
                 self.name
@@ -100,17 +98,15 @@ impl FileWriter {
         name: &str,
         max_bytes: u64,
     ) -> Result<Self, CallError> {
-        let created = match destination {
-            FileDestination::Folder(folder) => create_named(folder, tool, name),
-            FileDestination::Store(store) => store
-                .create()
-                .map(|(file, own)| (file, own, name.to_owned())),
+        let (created, held) = match destination {
+            FileDestination::Folder(folder) => (create_named(folder, tool, name), None),
+            FileDestination::Store(store) => {
+                let created = store.create();
+                let created = created.map(|(file, own)| (file, own, name.to_owned()));
+                (created, Some(store.budget.begin()))
+            }
         };
         let (file, own, final_name) = created.map_err(|error| not_saved(&error))?;
-        let held = match destination {
-            FileDestination::Folder(_) => None,
-            FileDestination::Store(store) => Some(store.begin()),
-        };
         let temporary = TemporaryFile {
             destination: destination.clone(),
             name: own,
@@ -181,7 +177,7 @@ impl ReceivedFile {
                 renamed.map(|()| DeliveredFile::Path(folder.path_of(final_name)))
             }
             FileDestination::Store(store) => {
-                let held = held.unwrap_or_else(|| store.begin());
+                let held = held.unwrap_or_else(|| store.budget.begin());
                 let url = store.keep(name, final_name, self.length, held);
                 url.map(|url| DeliveredFile::Url {
                     url,
@@ -286,7 +282,7 @@ impl FileDestination {
     pub(super) fn folder(&self) -> &Folder {
         match self {
             Self::Folder(folder) => folder,
-            Self::Store(store) => store.folder(),
+            Self::Store(store) => &store.folder,
         }
     }
 }
@@ -295,19 +291,6 @@ impl FilePlan<'_> {
     /// Returns true if a reply can become a file.
     pub(crate) fn has_destination(&self) -> bool {
         self.delivery.destination.is_some()
-    }
-
-    /// The same with more redactors.
-    pub(crate) fn with<'p>(&'p self, redactors: &'p [Arc<Redactor>]) -> FilePlan<'p> {
-        FilePlan {
-            redactors: self
-                .redactors
-                .iter()
-                .copied()
-                .chain(redactors.iter().map(Arc::as_ref))
-                .collect(),
-            ..*self
-        }
     }
 }
 

@@ -37,13 +37,13 @@ use crate::credentials::forward::Forwarding;
 use crate::credentials::resolve::Credential;
 use crate::json::JsonObject;
 use crate::outbound::request::Request;
-use crate::proxy::arguments::ruled::RuledCall;
 use crate::proxy::tenants::MASK;
 use crate::redact::Redactor;
 use crate::results::Reply;
 use crate::results::filter::Sandbox;
 use crate::results::remarks::{PageReport, WaitRemark};
 use crate::spec::Document;
+use crate::spec::operation::response_rule::ResponseRule;
 
 /// State that the calls of all operations of one API share.
 pub(crate) struct ApiProxy {
@@ -91,7 +91,12 @@ pub(crate) enum Ending {
     Waited(Option<Reply>, WaitRemark),
 }
 
-impl Call<'_> {
+impl<'c> Call<'c> {
+    /// The operator's rule for its replies.
+    fn rule(&self) -> Option<&'c ResponseRule> {
+        self.target.operation.rules.response.as_ref()
+    }
+
     /// Keeps its path and the URLs of its replies from operations that its caller may not call.
     pub(super) fn guard(&self) -> Option<PathGuard<'_>> {
         Some(PathGuard {
@@ -235,13 +240,13 @@ impl ApiProxy {
             Err(_) => Injected::default(),
         };
         let (base, _) = route.destination?;
-        let completed = target.complete_arguments(arguments, true, None)?;
+        let (arguments, _) = target.complete_arguments(arguments, true, None)?;
         let guard = paths.map(|paths| PathGuard {
             paths,
             shown: &caller.shown,
             reads_only: target.is_read_only,
         });
-        let mut request = self.request(target, base, &completed.arguments, &masked, guard)?;
+        let mut request = self.request(target, base, &arguments, &masked, guard)?;
         if target.rules.is_some() {
             show_masks(&mut request);
         }
@@ -296,19 +301,17 @@ fn show_masks(request: &mut Request) {
 }
 
 impl BoundOperation {
-    /// The arguments of the request, with what rules of the operator put in.
+    /// The arguments of the request, with what rules of the operator put in, and the client's values
+    /// in them.
     fn complete_arguments(
         &self,
         arguments: JsonObject,
         are_all: bool,
         caller: Option<&Caller>,
-    ) -> Result<RuledCall, CallError> {
+    ) -> Result<(JsonObject, Vec<String>), CallError> {
         match &self.rules {
             Some(rules) => rules.complete(&self.tool, arguments, are_all, caller),
-            None => Ok(RuledCall {
-                arguments,
-                secrets: Vec::new(),
-            }),
+            None => Ok((arguments, Vec::new())),
         }
     }
 
@@ -319,8 +322,7 @@ impl BoundOperation {
         are_all: bool,
         caller: &Caller,
     ) -> Result<(JsonObject, Option<Redactor>), CallError> {
-        let RuledCall { arguments, secrets } =
-            self.complete_arguments(arguments, are_all, Some(caller))?;
+        let (arguments, secrets) = self.complete_arguments(arguments, are_all, Some(caller))?;
         let redactor = (!secrets.is_empty()).then(|| Redactor::for_values(secrets));
         Ok((arguments, redactor))
     }

@@ -92,7 +92,7 @@ impl Tenants {
     /// [`CallError::Setting`] if the caller does not name exactly one, or names one that the table
     /// lacks.
     pub(crate) fn of(&self, caller: &Caller) -> Result<&Tenant, CallError> {
-        let value = self.source.client_text(Some(caller))?;
+        let value = self.source.client_text(caller)?;
         self.by_value.get(value.as_str()).ok_or_else(|| {
             let source = self.source.describe();
             tracing::warn!("a call was refused: the value {source} names no tenant");
@@ -107,14 +107,11 @@ impl Tenants {
 pub(crate) const MASK: &str = "***";
 
 impl ValueSource {
-    /// The text that a caller gives for it; [`MASK`] without a caller, if a request is only shown.
+    /// The text that a caller gives for it.
     ///
     /// # Errors
     /// [`CallError::Setting`] unless there is exactly one that is not empty.
-    pub(crate) fn client_text(&self, caller: Option<&Caller>) -> Result<String, CallError> {
-        let Some(caller) = caller else {
-            return Ok(MASK.to_owned());
-        };
+    pub(crate) fn client_text(&self, caller: &Caller) -> Result<String, CallError> {
         let found = match self {
             Self::Forward(name) => {
                 let mut values = caller.headers.get_all(name).iter();

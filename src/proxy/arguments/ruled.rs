@@ -76,13 +76,6 @@ enum FixedValue {
     OfClient { source: ValueSource, schema: Value },
 }
 
-/// The arguments of a request.
-pub(crate) struct RuledCall {
-    pub(crate) arguments: JsonObject,
-    /// The client's values in it, which must not come back in a reply.
-    pub(crate) secrets: Vec<String>,
-}
-
 impl ArgumentRules {
     /// Makes the rules; `schema` is the document's input schema, with all arguments, in which
     /// properties have `names`.
@@ -165,8 +158,9 @@ impl ArgumentRules {
     }
 
     /// The arguments of a request: those of the model, under the names on the wire, and those that
-    /// no call gives. The schema judges them if they are `all`: those of a handle lack what
-    /// only the request of its call needed.
+    /// no call gives; and the client's values in them, which must not come back in a reply. The
+    /// schema judges them if they are `all`: those of a handle lack what only the request of its
+    /// call needed.
     ///
     /// # Errors
     /// [`CallError::InvalidRequest`] if the model gives an argument that it may not,
@@ -177,7 +171,7 @@ impl ArgumentRules {
         mut arguments: JsonObject,
         are_all: bool,
         caller: Option<&Caller>,
-    ) -> Result<RuledCall, CallError> {
+    ) -> Result<(JsonObject, Vec<String>), CallError> {
         let mut secrets = Vec::new();
         let mut body = arguments.remove(BODY);
         for property in &self.properties {
@@ -217,10 +211,8 @@ impl ArgumentRules {
                     .into(),
             ));
         }
-        Ok(RuledCall {
-            arguments: with_wire_names(arguments, self.names.as_deref(), &self.schema),
-            secrets,
-        })
+        let arguments = with_wire_names(arguments, self.names.as_deref(), &self.schema);
+        Ok((arguments, secrets))
     }
 
     fn is_valid(&self, tool: &str, arguments: &JsonObject) -> bool {
@@ -255,13 +247,15 @@ impl ArgumentRules {
         caller: Option<&Caller>,
         secrets: &mut Vec<String>,
     ) -> Result<Option<Value>, CallError> {
-        let (source, schema) = match (value, caller) {
+        let (source, schema, caller) = match (value, caller) {
             (FixedValue::Absent, _) => return Ok(None),
             (FixedValue::Known { value, is_secret }, caller) if caller.is_some() || !is_secret => {
                 return Ok(Some(value.clone()));
             }
-            (FixedValue::OfClient { source, schema }, Some(_)) => (source, schema),
-            _ => return Ok(Some(MASK.into())),
+            (FixedValue::OfClient { source, schema }, Some(caller)) => (source, schema, caller),
+            (FixedValue::Known { .. } | FixedValue::OfClient { .. }, _) => {
+                return Ok(Some(MASK.into()));
+            }
         };
         let text = source.client_text(caller)?;
         let value = convert(&text, schema, &self.schema).ok_or_else(|| {

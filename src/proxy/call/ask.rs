@@ -5,6 +5,7 @@
 //! What is rare is on the heap: a call holds the largest of its steps while it waits, and servers
 //! move what waits from place to place.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, COOKIE, HeaderMap, HeaderValue};
@@ -29,9 +30,9 @@ use crate::proxy::request::fixed::check_fixed_arguments;
 use crate::proxy::request::target::BaseUrl;
 use crate::proxy::request::{ExpectedReply, RequestTemplate};
 use crate::proxy::{request, upstream};
+use crate::redact::Redactor;
 use crate::results::Reply;
 use crate::spec::operation::request_body::BODY;
-use crate::spec::operation::response_rule::ResponseRule;
 use crate::spec::{Location, Operation};
 use crate::text::MIN_BYTES_PER_TOKEN;
 use crate::{observe, text};
@@ -123,18 +124,21 @@ impl Call<'_> {
         }
     }
 
-    /// The conditions under which the reply becomes a file while it is received. A rule that removes
-    /// parts of replies does not reach into one, what is masked becomes one later, and a status that
-    /// becomes one could not be read.
-    fn file_plan(&self, ask: Ask<'_>) -> Option<FilePlan<'_>> {
-        let rule = self.target.operation.rules.response.as_ref();
-        let is_whole = rule.is_none_or(|rule| !rule.withholds() && rule.masks.is_empty());
-        is_whole.then(|| self.plan_of_file(ask))
+    /// Returns true if the reply may become a file while it is received. A rule that removes parts of
+    /// replies does not reach into one, and what is masked becomes one later.
+    fn may_be_file(&self) -> bool {
+        self.rule()
+            .is_none_or(|rule| !rule.withholds() && rule.masks.is_empty())
     }
 
-    /// The conditions under which a reply becomes a file.
-    pub(super) fn plan_of_file(&self, ask: Ask<'_>) -> FilePlan<'_> {
-        let rule = self.target.operation.rules.response.as_ref();
+    /// The conditions under which a reply becomes a file, in which `redactors` apply as well. A
+    /// status that becomes one could not be read.
+    pub(super) fn file_plan<'p>(
+        &'p self,
+        ask: Ask<'_>,
+        redactors: &'p [Arc<Redactor>],
+    ) -> FilePlan<'p> {
+        let rule = self.rule();
         let delivery = &self.proxy.options.delivery;
         FilePlan {
             delivery,
@@ -146,9 +150,10 @@ impl Call<'_> {
                 Ask::Status(_) => true,
                 Ask::Result(_) => false,
             },
-            max_result_bytes: self.max_result_bytes(rule),
+            max_result_bytes: self.max_result_bytes(),
             redactors: if delivery.destination.is_some() {
-                self.secret_redactors().collect()
+                let of_reply = redactors.iter().map(Arc::as_ref);
+                self.secret_redactors().chain(of_reply).collect()
             } else {
                 Vec::new()
             },
@@ -156,9 +161,9 @@ impl Call<'_> {
     }
 
     /// Number of bytes that a result may have; 0 is no limit. A rule can only lower it.
-    pub(super) fn max_result_bytes(&self, rule: Option<&ResponseRule>) -> usize {
+    pub(super) fn max_result_bytes(&self) -> usize {
         let max_bytes = self.proxy.options.max_result_bytes;
-        match rule.and_then(|rule| rule.max_tokens) {
+        match self.rule().and_then(|rule| rule.max_tokens) {
             Some(tokens) if max_bytes == 0 => tokens.saturating_mul(MIN_BYTES_PER_TOKEN),
             Some(tokens) => tokens.saturating_mul(MIN_BYTES_PER_TOKEN).min(max_bytes),
             None => max_bytes,
@@ -204,18 +209,12 @@ impl Call<'_> {
     fn status_request(&self, url: &Url) -> Request {
         let injected = &self.credential.fixed;
         let mut url = url.clone();
-        if !injected.query.is_empty() {
-            let added = injected
-                .query
-                .iter()
-                .map(|(name, value)| format!("{name}={value}"));
-            let pairs: Vec<String> = url
-                .query()
-                .map(str::to_owned)
-                .into_iter()
-                .chain(added)
-                .collect();
-            url.set_query(Some(&pairs.join("&")));
+        for (name, value) in &injected.query {
+            let query = match url.query() {
+                Some(query) => format!("{query}&{name}={value}"),
+                None => format!("{name}={value}"),
+            };
+            url.set_query(Some(&query));
         }
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, ACCEPTED);
@@ -387,12 +386,12 @@ impl Call<'_> {
         if upstream.propagates_trace {
             timer.propagate(&mut request.headers);
         }
-        let file = self.file_plan(ask);
+        let may_be_file = self.may_be_file();
         let mut token_redactors = Vec::new();
-        if file.as_ref().is_some_and(FilePlan::has_destination) {
+        if may_be_file && options.delivery.destination.is_some() {
             token_redactors = authentication.redactors();
         }
-        let plan = file.as_ref().map(|plan| plan.with(&token_redactors));
+        let plan = may_be_file.then(|| self.file_plan(ask, &token_redactors));
         let limits = ExchangeLimits {
             bytes: self.max_bytes,
             timeout: options.timeout,

@@ -104,7 +104,7 @@ impl Call<'_> {
             cut,
         } = cleaned;
         let operation = &self.target.operation;
-        let rule = operation.rules.response.as_ref();
+        let rule = self.rule();
         let (mut remark, mut is_filtered) = (None, false);
         let filter_key = self.proxy.sandbox.is_some().then(|| operation.filter_key());
         if let Some(sandbox) = &self.proxy.sandbox
@@ -138,7 +138,7 @@ impl Call<'_> {
         let options = &self.proxy.options;
         let rendering = Rendering {
             promise: self.target.contract,
-            max_bytes: self.max_result_bytes(rule),
+            max_bytes: self.max_result_bytes(),
             hides_images: options.hides_images,
             delivery: Some(&options.delivery),
             is_file: rule.is_some_and(|rule| rule.file == Some(true)),
@@ -183,9 +183,8 @@ impl Call<'_> {
     /// # Errors
     /// The reason for which it stays in memory, as the end of a sentence.
     async fn save_result(&self, reply: &mut Reply) -> Result<(), String> {
-        let plan = self.plan_of_file(Ask::Operation);
         let redactors = reply.redactors.clone();
-        let plan = plan.with(&redactors);
+        let plan = self.file_plan(Ask::Operation, &redactors);
         let path = self
             .original_url()
             .map(|url| url.path().to_owned())
@@ -266,7 +265,7 @@ impl Call<'_> {
             next = (!has_pages).then(|| self.next_page(&reply)).flatten();
             count = pagination::count_without_items(&reply);
         }
-        if let Some(rule) = &operation.rules.response {
+        if let Some(rule) = self.rule() {
             let sandbox = self.proxy.sandbox.as_ref();
             let shaped = shape_reply(rule, operation, sandbox, &mut reply, self.time_left());
             let mut shaped = Box::pin(shaped).await;
@@ -373,8 +372,7 @@ impl Call<'_> {
 
     /// The number of bytes that all pages of a call may have together.
     pub(crate) fn max_page_bytes(&self) -> usize {
-        let rule = self.target.operation.rules.response.as_ref();
-        let of_rule = rule.and_then(max_shaped_bytes).unwrap_or(usize::MAX);
+        let of_rule = self.rule().and_then(max_shaped_bytes).unwrap_or(usize::MAX);
         self.max_bytes.min(of_rule)
     }
 
@@ -383,12 +381,7 @@ impl Call<'_> {
         const MAX_BYTES: usize = 300;
         let status = status_line(response.status);
         let operation = &self.target.operation;
-        if operation
-            .rules
-            .response
-            .as_ref()
-            .is_some_and(|rule| !rule.drop.is_empty())
-        {
+        if self.rule().is_some_and(|rule| !rule.drop.is_empty()) {
             return status;
         }
         let mut response = response.clone();

@@ -68,13 +68,13 @@ impl<'c> FileSink<'c> {
             0
         } else if Framing::of(content_type).is_some() {
             return None;
-        } else if is_untyped {
-            max_embedded_bytes(
-                &reply_kind("application/octet-stream", b""),
-                plan.max_result_bytes,
-            )?
         } else {
-            max_embedded_bytes(&reply_kind(content_type, b""), plan.max_result_bytes)?
+            let typed = if is_untyped {
+                "application/octet-stream"
+            } else {
+                content_type
+            };
+            max_embedded_bytes(&reply_kind(typed, b""), plan.max_result_bytes)?
         };
         Some(Box::new(Self {
             most: Some(most),
