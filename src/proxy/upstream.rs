@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use http::StatusCode;
@@ -115,26 +115,23 @@ const WAITING_PER_PLACE: usize = 4;
 pub(crate) struct ConcurrencyLimit {
     places: Semaphore,
     capacity: usize,
-    waiting: AtomicUsize,
-}
-
-/// A place in the queue; given back however the wait ends.
-struct Waiting<'g>(&'g AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    /// The places of those that wait.
+    queue: Semaphore,
+    queue_capacity: usize,
 }
 
 impl ConcurrencyLimit {
     /// Makes a limit of that number of calls in flight, and [`WAITING_PER_PLACE`] times as many that wait.
     pub(crate) fn new(places: usize) -> Self {
         let capacity = places.min(Semaphore::MAX_PERMITS);
+        let queue_capacity = places
+            .saturating_mul(WAITING_PER_PLACE)
+            .min(Semaphore::MAX_PERMITS);
         Self {
             places: Semaphore::new(capacity),
             capacity,
-            waiting: AtomicUsize::new(0),
+            queue: Semaphore::new(queue_capacity),
+            queue_capacity,
         }
     }
 
@@ -146,20 +143,8 @@ impl ConcurrencyLimit {
 
     /// Calls that wait for a place.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
-    }
-
-    /// A place in the queue.
-    ///
-    /// # Errors
-    /// [`CallError::Busy`] if it is full.
-    fn wait(&self) -> Result<Waiting<'_>, CallError> {
-        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let waiting = Waiting(&self.waiting);
-        if before >= self.capacity.saturating_mul(WAITING_PER_PLACE) {
-            return Err(CallError::Busy("too many calls are in flight and waiting"));
-        }
-        Ok(waiting)
+        self.queue_capacity
+            .saturating_sub(self.queue.available_permits())
     }
 
     /// A place, for as long as what is returned lives.
@@ -170,7 +155,9 @@ impl ConcurrencyLimit {
         if let Ok(place) = self.places.try_acquire() {
             return Ok(place);
         }
-        let waiting = self.wait()?;
+        let Ok(waiting) = self.queue.try_acquire() else {
+            return Err(CallError::Busy("too many calls are in flight and waiting"));
+        };
         let place = Box::pin(timeout_at(deadline, self.places.acquire())).await;
         drop(waiting);
         match place {
@@ -294,7 +281,7 @@ fn is_transient(status: StatusCode) -> bool {
 
 /// `Retry-After`, in seconds or as a date (RFC 9110 section 10.2.3).
 pub(crate) fn wanted(response: &Reply, now: SystemTime) -> Option<Duration> {
-    let text = response.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let text = response.header(&RETRY_AFTER)?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
@@ -311,7 +298,7 @@ fn random() -> f64 {
 /// Keeps repetitions a small part of all requests, so that an API in trouble does not get more of
 /// them than usual.
 pub(crate) struct Budget {
-    calls: AtomicU64,
+    calls: AtomicU32,
     saved: Mutex<Saved>,
 }
 
@@ -323,7 +310,7 @@ struct Saved {
 impl Default for Budget {
     fn default() -> Self {
         Self {
-            calls: AtomicU64::new(0),
+            calls: AtomicU32::new(0),
             saved: Mutex::new(Saved {
                 repetitions: FREE_RETRIES_PER_SECOND,
                 at: Instant::now(),
@@ -341,8 +328,7 @@ impl Budget {
     /// Returns true if the budget allows one more repetition, and spends it.
     pub(crate) fn spend(&self) -> bool {
         let mut saved = self.saved.lock();
-        let calls =
-            f64::from(u32::try_from(self.calls.swap(0, Ordering::Relaxed)).unwrap_or(u32::MAX));
+        let calls = f64::from(self.calls.swap(0, Ordering::Relaxed));
         let free = (saved.at.elapsed().as_secs_f64() * FREE_RETRIES_PER_SECOND)
             .min(FREE_RETRIES_PER_SECOND);
         saved.at = Instant::now();

@@ -121,11 +121,13 @@ impl WaitState {
         scope: HandleScope<'_>,
         now: SystemTime,
     ) -> Result<Self, HandleError> {
-        let sealed = Some(handle.trim()).filter(|handle| handle.len() <= MAX_HANDLE_LENGTH);
-        let sealed = sealed.and_then(|handle| URL_SAFE_NO_PAD.decode(handle).ok());
-        let text = sealed.and_then(|sealed| state_keys()?.open(&scope.name(), &sealed).ok());
-        let state: Option<Self> = text.and_then(|text| serde_json::from_slice(&text).ok());
-        match state {
+        let state = || -> Option<Self> {
+            let handle = Some(handle.trim()).filter(|handle| handle.len() <= MAX_HANDLE_LENGTH)?;
+            let sealed = URL_SAFE_NO_PAD.decode(handle).ok()?;
+            let text = state_keys()?.open(&scope.name(), &sealed).ok()?;
+            serde_json::from_slice(&text).ok()
+        };
+        match state() {
             Some(state) if state.expires >= seconds(now) => Ok(state),
             Some(_) => Err(HandleError::Expired),
             None => Err(HandleError::Foreign),

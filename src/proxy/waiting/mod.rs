@@ -14,9 +14,7 @@ pub(crate) mod status;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use foldhash::HashMap;
 use http::header::LOCATION;
-use parking_lot::Mutex;
 
 use self::handle::{HandleScope, Schedule, UrlRefusal, WaitState, path_and_query, seconds};
 use self::requests::{checked_url, location_of};
@@ -27,7 +25,8 @@ use self::status::{
 use super::call::ask::Ask;
 use super::call::{Call, Ending};
 use crate::call_error::CallError;
-use crate::caller::{ClientKey, ReportProgress, may_take_place};
+use crate::caller::memory_budget::{BLOCK_BYTES, HeldMemory, MemoryBudget, OutOfMemory};
+use crate::caller::{Caller, ReportProgress};
 use crate::results::remarks::{Progress, WaitRemark};
 use crate::results::{Reply, status_line};
 
@@ -53,8 +52,7 @@ impl Call<'_> {
         match self.state_of(found, &reply, &body) {
             Ok(state) => {
                 let progress = self.progress_of(&reply, &body);
-                let wait = Wait::new(self, state, progress, Some(reply));
-                wait.run(false).await
+                self.wait(state, progress, Some(reply), false).await
             }
             Err(why) => Ending::Waited(Some(reply), WaitRemark::NotAsked(why)),
         }
@@ -62,8 +60,29 @@ impl Call<'_> {
 
     /// Goes on with a wait. With `is_look`, asks for the status once, and at once.
     pub(crate) async fn resume(&self, state: WaitState, is_look: bool) -> Ending {
-        let wait = Wait::new(self, state, Progress::default(), None);
-        wait.run(is_look).await
+        self.wait(state, Progress::default(), None, is_look).await
+    }
+
+    /// Asks for the status until there is nothing more to wait for. `latest` is the last reply that
+    /// says something.
+    async fn wait(
+        &self,
+        state: WaitState,
+        progress: Progress,
+        latest: Option<Reply>,
+        is_look: bool,
+    ) -> Ending {
+        let reported = self.caller.progress.as_ref().map(ReportProgress::last);
+        let mut wait = Wait {
+            call: self,
+            state,
+            latest,
+            progress,
+            failure: None,
+            reported: reported.unwrap_or_default(),
+        };
+        let remark = wait.ask_until_done(is_look).await;
+        Ending::Waited(wait.latest, remark)
     }
 
     /// Reads what a reply says of its operation; a long one in turn with other long replies.
@@ -138,7 +157,7 @@ fn result_not_requested(refusal: UrlRefusal) -> String {
 }
 
 /// A wait in progress.
-pub(super) struct Wait<'c> {
+struct Wait<'c> {
     call: &'c Call<'c>,
     state: WaitState,
     /// The last reply that says something.
@@ -150,37 +169,11 @@ pub(super) struct Wait<'c> {
     reported: u64,
 }
 
-/// The end of a wait; `None` if it goes on.
-type Step = Option<WaitRemark>;
-
-impl<'c> Wait<'c> {
-    pub(super) fn new(
-        call: &'c Call<'c>,
-        state: WaitState,
-        progress: Progress,
-        latest: Option<Reply>,
-    ) -> Self {
-        let reported = call.caller.progress.as_ref().map(ReportProgress::last);
-        Self {
-            call,
-            state,
-            latest,
-            progress,
-            failure: None,
-            reported: reported.unwrap_or_default(),
-        }
-    }
-
-    /// Asks for the status until there is nothing more to wait for.
-    pub(super) async fn run(mut self, is_look: bool) -> Ending {
-        let remark = self.ask_until_done(is_look).await;
-        Ending::Waited(self.latest, remark)
-    }
-
+impl Wait<'_> {
     async fn ask_until_done(&mut self, is_look: bool) -> WaitRemark {
         let timeout = self.call.proxy.options.timeout;
         let end = self.call.started + timeout.saturating_sub(RESERVE);
-        let Some(_place) = WaitingPlace::take(self.call.caller.key()) else {
+        let Ok(_place) = take_place(self.call.caller) else {
             return self.unfinished(Some("Too many calls wait at this server.".to_owned()));
         };
         let ending = self
@@ -226,8 +219,8 @@ impl<'c> Wait<'c> {
         }
     }
 
-    /// Asks once.
-    async fn step(&mut self) -> Step {
+    /// Asks once, and returns the end of the wait; `None` if it goes on.
+    async fn step(&mut self) -> Option<WaitRemark> {
         // What is served may have changed since the URL was read.
         let state = &self.state;
         let url = match checked_url(self.call, &state.url, self.call.base.url(), state.kind) {
@@ -434,34 +427,18 @@ fn is_passing(error: &CallError) -> bool {
 /// The most calls of a process that wait.
 const MAX_WAITING: usize = 1024;
 
-static WAITING: LazyLock<Mutex<HashMap<ClientKey, usize>>> = LazyLock::new(Mutex::default);
+/// The places of calls that wait: each is counted as a block of memory is.
+static PLACES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::new(MAX_WAITING * BLOCK_BYTES));
 
-/// Place of a call that waits; it is free again once this is dropped.
-struct WaitingPlace(ClientKey);
-
-impl WaitingPlace {
-    /// Takes a place; `None` if there is none for this client.
-    pub(crate) fn take(client: ClientKey) -> Option<Self> {
-        let mut waiting = WAITING.lock();
-        let taken = waiting.values().sum();
-        let own = waiting.get(&client).copied().unwrap_or_default();
-        may_take_place(own, taken, MAX_WAITING).then(|| {
-            *waiting.entry(client).or_default() += 1;
-            Self(client)
-        })
-    }
-}
-
-impl Drop for WaitingPlace {
-    fn drop(&mut self) {
-        let mut waiting = WAITING.lock();
-        if let Some(count) = waiting.get_mut(&self.0) {
-            *count -= 1;
-            if *count == 0 {
-                waiting.remove(&self.0);
-            }
-        }
-    }
+/// Takes a place, which is free again once it is dropped.
+///
+/// # Errors
+/// There is none for this client.
+fn take_place(caller: &Caller) -> Result<HeldMemory, OutOfMemory> {
+    let mut place = PLACES.begin();
+    place.grow_to(BLOCK_BYTES, caller)?;
+    Ok(place)
 }
 
 #[cfg(test)]
@@ -470,11 +447,14 @@ mod tests {
 
     #[test]
     fn p45_one_client_gets_half_of_the_places_and_places_come_back() {
-        let one = ClientKey::named("waits", b"1");
-        let held: Vec<WaitingPlace> = std::iter::from_fn(|| WaitingPlace::take(one)).collect();
+        let [one, other] = [1, 2].map(|last| Caller {
+            address: Some([198, 51, 100, last].into()),
+            ..Caller::default()
+        });
+        let held: Vec<HeldMemory> = std::iter::from_fn(|| take_place(&one).ok()).collect();
         assert_eq!(held.len(), MAX_WAITING / 2);
-        assert!(WaitingPlace::take(ClientKey::named("waits", b"2")).is_some());
+        assert!(take_place(&other).is_ok());
         drop(held);
-        assert!(WaitingPlace::take(one).is_some());
+        assert!(take_place(&one).is_ok());
     }
 }

@@ -113,14 +113,12 @@ pub(crate) fn recognize<'o>(
     if !is_accepted && has_final_state(body) {
         return None;
     }
-    let monitor = || {
-        header_url(StatusKind::Monitor, response)
-            .map(|url| FoundStatus::Url(StatusKind::Monitor, url))
+    let in_header = |kind| {
+        let url = header_url(kind, response);
+        url.map(|url| FoundStatus::Url(kind, url))
     };
-    let location = || {
-        header_url(StatusKind::Location, response)
-            .map(|url| FoundStatus::Url(StatusKind::Location, url))
-    };
+    let monitor = || in_header(StatusKind::Monitor);
+    let location = || in_header(StatusKind::Location);
     let is_write_of_resource = matches!(operation.method, Method::PUT | Method::PATCH);
     let own = || {
         let is_unfinished = unfinished_word(body).is_some();
@@ -155,7 +153,7 @@ pub(crate) fn is_possible(operation: &Operation, response: &Reply) -> bool {
 }
 
 fn text(response: &Reply, name: &HeaderName) -> Option<String> {
-    let value = response.headers.get(name)?.to_str().ok()?.trim();
+    let value = response.header(name)?.trim();
     (!value.is_empty()).then(|| value.to_owned())
 }
 
@@ -189,10 +187,7 @@ impl StatusVerdict {
         let status = response.status;
         match status {
             StatusCode::SEE_OTHER | StatusCode::FOUND | StatusCode::TEMPORARY_REDIRECT => {
-                let location = response
-                    .headers
-                    .get(LOCATION)
-                    .and_then(|value| value.to_str().ok());
+                let location = response.header(&LOCATION);
                 return location.map_or(Self::Refused, |location| Self::Moved(location.to_owned()));
             }
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => return Self::Unknown,
