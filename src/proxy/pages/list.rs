@@ -34,8 +34,9 @@ enum ListKind {
 pub(super) struct PageItems<'p> {
     /// The text of the page.
     page: &'p str,
-    /// Offset of the text between the brackets.
-    start: usize,
+    /// The text between the brackets.
+    text: &'p str,
+    /// The offset of its end in the page.
     end: usize,
     pub(super) count: usize,
 }
@@ -58,31 +59,21 @@ impl ListPlace {
         let lists = members
             .iter()
             .filter_map(|(name, node)| Some((kind_of(node)?.0, name)));
-        let lists: Vec<(ListKind, &str)> = lists.collect();
-        let best = lists
-            .iter()
-            .map(|(kind, _)| *kind)
-            .min()
-            .ok_or("it has no list of items")?;
-        let mut of_best = lists
-            .into_iter()
-            .filter(|(kind, _)| *kind == best)
-            .map(|(_, name)| name);
-        match (of_best.next(), of_best.next()) {
-            (Some(name), None) => Ok(Self {
-                member: Some(name.to_owned()),
-                kind: best,
+        let mut lists: Vec<(ListKind, &str)> = lists.collect();
+        let kinds = lists.iter().map(|(kind, _)| *kind);
+        let kind = kinds.min().ok_or("it has no list of items")?;
+        lists.retain(|(other, _)| *other == kind);
+        match lists.as_slice() {
+            [(_, name)] => Ok(Self {
+                member: Some((*name).to_owned()),
+                kind,
             }),
             _ if !may_name => Err("it has several lists".to_owned()),
-            (one, other) => {
-                let names = one.into_iter().chain(other).map(shown_name);
-                Err(format!(
-                    "it has several lists: {}",
-                    names
-                        .chain(of_best.next().map(|_| "and more".to_owned()))
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                ))
+            several => {
+                let names = several.iter().take(2).map(|(_, name)| shown_name(name));
+                let more = several.get(2).map(|_| "and more".to_owned());
+                let names: Vec<String> = names.chain(more).collect();
+                Err(format!("it has several lists: {}", names.join(", ")))
             }
         }
     }
@@ -111,18 +102,12 @@ impl ListPlace {
         if self.kind == ListKind::Objects && kind == ListKind::Others {
             return None;
         }
-        let text = list.text().trim_end();
-        let begin = page.len() - page.trim_start().len();
-        let start = match &self.member {
-            Some(_) => usize::try_from(list.span().start).ok()?,
-            None => begin,
-        };
-        let inner = text.strip_prefix('[')?.strip_suffix(']')?;
-        let start = start + 1 + (inner.len() - inner.trim_start().len());
-        let end = start + inner.trim().len();
-        (page.get(start..end)? == inner.trim()).then_some(PageItems {
+        let inside = list.text().trim().strip_prefix('[')?.strip_suffix(']')?;
+        let text = inside.trim();
+        let end = text.as_ptr() as usize - page.as_ptr() as usize + text.len();
+        Some(PageItems {
             page,
-            start,
+            text,
             end,
             count,
         })
@@ -152,12 +137,6 @@ pub(super) fn shown_name(name: &str) -> String {
     )
 }
 
-impl<'p> PageItems<'p> {
-    fn text(&self) -> &'p str {
-        self.page.get(self.start..self.end).unwrap_or_default()
-    }
-}
-
 /// The first page with the items of further pages in its list.
 pub(super) struct MergedList {
     /// The first page up to the end of its list, and the items of further pages.
@@ -180,22 +159,21 @@ impl MergedList {
         caller: &Caller,
     ) -> Result<Self, OutOfMemory> {
         memory.grow_to(first.page.len(), caller)?;
+        let (head, tail) = first
+            .page
+            .split_at_checked(first.end)
+            .unwrap_or((first.page, ""));
         Ok(Self {
-            head: first.page.get(..first.end).unwrap_or_default().into(),
-            tail: first
-                .page
-                .get(first.end..)
-                .unwrap_or_default()
-                .as_bytes()
-                .into(),
-            last: first.text().len(),
+            head: head.into(),
+            tail: tail.as_bytes().into(),
+            last: first.text.len(),
             memory,
         })
     }
 
     /// Returns true if a page has the same items as the one before.
     pub(super) fn ends_with(&self, items: PageItems<'_>) -> bool {
-        self.last == items.text().len() && self.head.ends_with(items.text().as_bytes())
+        self.last == items.text.len() && self.head.ends_with(items.text.as_bytes())
     }
 
     /// Adds the items of a page.
@@ -207,7 +185,7 @@ impl MergedList {
         items: PageItems<'_>,
         caller: &Caller,
     ) -> Result<(), OutOfMemory> {
-        let text = items.text().as_bytes();
+        let text = items.text.as_bytes();
         self.memory
             .grow_to(self.head.len() + self.tail.len() + text.len() + 1, caller)?;
         self.head.push(b',');

@@ -141,7 +141,7 @@ impl<'c> RequestedPages<'c> {
             next: None,
             stop,
         };
-        pages.next = next.map(|next| pages.with_all_changes(next));
+        pages.next = next.map(|next| pages.with_changes_of(&JsonObject::new(), next));
         pages
     }
 }
@@ -193,23 +193,22 @@ impl CollectedPages<'_> {
         };
         let arguments = arguments.clone();
         self.first.keep_redactors(&reply.redactors);
-        let items = match self.merge(reply) {
-            Ok(items) => items,
+        let next = next.map(|next| self.with_changes_of(&arguments, next));
+        match self.merge(reply) {
+            Ok(items) => {
+                self.bytes += reply.body.len();
+                self.pages.push(CollectedPage { items, arguments });
+                self.next = next;
+            }
             Err(stop) => {
                 match stop {
-                    Stop::Empty => {
-                        self.next = next.map(|next| self.with_changes_of(&arguments, next));
-                    }
+                    Stop::Empty => self.next = next,
                     Stop::Repeated => self.next = None,
                     _ => {}
                 }
                 self.stop = Some(stop);
-                return;
             }
-        };
-        self.bytes += reply.body.len();
-        self.pages.push(CollectedPage { items, arguments });
-        self.next = next.map(|next| self.with_all_changes(next));
+        }
     }
 
     /// Adds the items of a page to the list, and returns their number.
@@ -331,14 +330,8 @@ impl CollectedPages<'_> {
         parameters.any(|parameter| parameter.key == key && is_of_paging(&parameter.name))
     }
 
-    /// The arguments that differ from those of the call, for the page after the last one.
-    fn with_all_changes(&self, next: NextPage) -> NextPage {
-        match self.pages.last() {
-            Some(last) => self.with_changes_of(&last.arguments, next),
-            None => next,
-        }
-    }
-
+    /// The arguments that differ from those of the call, for the page after one that differs by
+    /// those `before`.
     fn with_changes_of(&self, before: &JsonObject, next: NextPage) -> NextPage {
         let NextPage::Arguments(changes) = next else {
             return next;
