@@ -78,7 +78,7 @@ impl<'t> Scan<'t> {
         match self.peek()? {
             b'"' => self.string().map(|_| ()),
             b'{' if depth < MAX_DEPTH => self.object(depth + 1),
-            b'[' if depth < MAX_DEPTH => self.array(depth + 1),
+            b'[' if depth < MAX_DEPTH => self.items(b']', |scan| scan.value(depth + 1)),
             b't' => self.literal(b"true"),
             b'f' => self.literal(b"false"),
             b'n' => self.literal(b"null"),
@@ -94,58 +94,43 @@ impl<'t> Scan<'t> {
             .then(|| self.at += literal.len())
     }
 
-    fn array(&mut self, depth: usize) -> Option<()> {
+    /// Reads an array or an object up to its `end`, by reading one item or member after the other.
+    #[inline]
+    fn items(&mut self, end: u8, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.at += 1;
         self.skip_space();
-        if self.peek()? == b']' {
+        if self.peek()? == end {
             self.at += 1;
             return Some(());
         }
         loop {
-            self.value(depth)?;
+            item(self)?;
             self.skip_space();
-            match self.peek()? {
-                b',' => self.at += 1,
-                b']' => {
-                    self.at += 1;
-                    return Some(());
-                }
+            let byte = self.peek()?;
+            self.at += 1;
+            match byte {
+                b',' => self.skip_space(),
+                byte if byte == end => return Some(()),
                 _ => return None,
             }
-            self.skip_space();
         }
     }
 
     fn object(&mut self, depth: usize) -> Option<()> {
-        self.at += 1;
-        self.skip_space();
-        if self.peek()? == b'}' {
-            self.at += 1;
-            return Some(());
-        }
         let first = self.keys.len();
-        loop {
-            let copied = self.copied;
-            let key = self.string().filter(|_| self.copied == copied)?;
-            self.add_key(key, first)?;
-            self.skip_space();
-            if self.peek()? != b':' {
+        self.items(b'}', |scan| {
+            let copied = scan.copied;
+            let key = scan.string().filter(|_| scan.copied == copied)?;
+            scan.add_key(key, first)?;
+            scan.skip_space();
+            if scan.peek()? != b':' {
                 return None;
             }
-            self.at += 1;
-            self.skip_space();
-            self.value(depth)?;
-            self.skip_space();
-            match self.peek()? {
-                b',' => self.at += 1,
-                b'}' => {
-                    self.at += 1;
-                    return self.close_keys(first);
-                }
-                _ => return None,
-            }
-            self.skip_space();
-        }
+            scan.at += 1;
+            scan.skip_space();
+            scan.value(depth)
+        })?;
+        self.close_keys(first)
     }
 
     /// Escapes of keys are written in one way only, so that equal keys are equal bytes.

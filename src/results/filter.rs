@@ -131,7 +131,6 @@ impl Sandbox {
         let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("filters cannot be run here".into());
         };
-        let most = u64::try_from(self.limit).unwrap_or(u64::MAX);
         let talk = async {
             let give = async {
                 // The program in one line, as JSON; a filter that ends early takes no more.
@@ -141,7 +140,7 @@ impl Sandbox {
                 drop(stdin);
             };
             let mut out = Vec::new();
-            let mut stdout = stdout.take(most.saturating_add(1));
+            let mut stdout = stdout.take((self.limit as u64).saturating_add(1));
             let (read, ()) = futures_util::join!(stdout.read_to_end(&mut out), give);
             if out.len() > self.limit {
                 let _ = child.start_kill();

@@ -55,24 +55,24 @@ impl<'p> NumberedPage<'p, '_> {
             None => first(parameter),
         };
         let flag = self.says_more();
-        let total = self.number(TOTALS);
+        let total = self.read(TOTALS);
         let parameter = |names: &str| {
             names
                 .split(' ')
                 .find_map(|name| query_parameter(self.operation, name))
         };
         if let Some(parameter) = parameter(PAGES) {
-            let count = self.number(PAGE_COUNTS);
-            let spring = || self.number("number").filter(|_| count.is_some());
+            let count = self.read(PAGE_COUNTS);
+            let spring = || self.read("number").filter(|_| count.is_some());
             let page = self
-                .number(PAGES)
+                .read(PAGES)
                 .or_else(spring)
                 .or_else(|| given(parameter))?;
             let is_from_zero = page == 0 || first(parameter) == Some(0);
             let done = page.checked_add(u64::from(is_from_zero))?;
             let by_total = || {
                 let size = self
-                    .number(SIZES)
+                    .read(SIZES)
                     .or_else(|| given(page_size_parameter(self.operation)?))?;
                 Some(done.checked_mul(size)? < total?)
             };
@@ -81,7 +81,7 @@ impl<'p> NumberedPage<'p, '_> {
         }
         let parameter = parameter(OFFSETS)?;
         let offset = self
-            .number(OFFSETS)
+            .read::<u64>(OFFSETS)
             .or_else(|| given(parameter))
             .unwrap_or_default();
         let end = offset.checked_add(items?)?;
@@ -91,7 +91,7 @@ impl<'p> NumberedPage<'p, '_> {
 
     /// What a member says about whether there is more.
     pub(super) fn says_more(&self) -> Option<bool> {
-        self.flag(MORE).or_else(|| Some(!self.flag(LAST)?))
+        self.read(MORE).or_else(|| Some(!self.read::<bool>(LAST)?))
     }
 
     /// What the first member of one of these names has that can be read.
@@ -100,14 +100,6 @@ impl<'p> NumberedPage<'p, '_> {
         members
             .filter(|(name, _)| is_word_of(names, &normalized_name(name)))
             .find_map(|(_, node)| node.text().trim().parse().ok())
-    }
-
-    fn number(&self, names: &str) -> Option<u64> {
-        self.read(names)
-    }
-
-    fn flag(&self, names: &str) -> Option<bool> {
-        self.read(names)
     }
 
     /// The number of items of the longest list of the reply.

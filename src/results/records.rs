@@ -208,52 +208,29 @@ pub(crate) struct ServerSentEvent {
 impl ServerSentEvent {
     /// The event as it is sent, with its data as JSON.
     pub(crate) fn to_text(&self) -> String {
-        let Self { name, id, data } = self;
-        let fields = [("event", name), ("id", id)]
-            .into_iter()
-            .filter(|(_, value)| !value.is_empty());
+        let fields = self.fields();
         let fields: String = fields
             .map(|(field, value)| format!("{field}: {value}\n"))
             .collect();
-        format!("{fields}data: {data}\n\n")
+        format!("{fields}data: {}\n\n", self.data)
+    }
+
+    /// The name and the id, if it has them.
+    fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        let fields = [("event", &*self.name), ("id", &*self.id)].into_iter();
+        fields.filter(|(_, value)| !value.is_empty())
     }
 
     /// The event as a record; one with nothing but data is its data.
     pub(crate) fn into_record(self) -> String {
-        let Self { name, id, data } = self;
-        if name.is_empty() && id.is_empty() {
-            return data;
-        }
-        let fields = [("event", name), ("id", id)]
-            .into_iter()
-            .filter(|(_, value)| !value.is_empty());
+        let fields = self.fields();
         let fields: String = fields
-            .map(|(key, value)| format!("\"{key}\":{},", Value::String(value)))
+            .map(|(key, value)| format!("\"{key}\":{},", Value::from(value)))
             .collect();
-        format!("{{{fields}\"data\":{data}}}")
-    }
-}
-
-/// The fields of an event that is being read.
-#[derive(Default)]
-struct EventFields<'t> {
-    name: &'t str,
-    id: &'t str,
-    data: Vec<&'t str>,
-}
-
-impl EventFields<'_> {
-    fn take(&mut self) -> Option<ServerSentEvent> {
-        let Self { name, id, data } = std::mem::take(self);
-        if data.is_empty() {
-            return None;
+        if fields.is_empty() {
+            return self.data;
         }
-        let text = data.join("\n");
-        Some(ServerSentEvent {
-            name: name.to_owned(),
-            id: id.to_owned(),
-            data: compact(&text),
-        })
+        format!("{{{fields}\"data\":{}}}", self.data)
     }
 }
 
@@ -261,24 +238,29 @@ impl EventFields<'_> {
 pub(crate) fn events(text: &str, whole: bool) -> Vec<ServerSentEvent> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut found = Vec::new();
-    let mut event = EventFields::default();
-    for line in lines(text) {
+    let (mut name, mut id, mut data) = ("", "", Vec::new());
+    for line in lines(text).chain(whole.then_some("")) {
         if line.is_empty() {
-            found.extend(event.take());
+            if !data.is_empty() {
+                found.push(ServerSentEvent {
+                    name: name.to_owned(),
+                    id: id.to_owned(),
+                    data: compact(&data.join("\n")),
+                });
+            }
+            (name, id) = ("", "");
+            data.clear();
             continue;
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
-            "event" => event.name = value,
-            "data" => event.data.push(value),
-            "id" if !value.contains('\0') => event.id = value,
+            "event" => name = value,
+            "data" => data.push(value),
+            "id" if !value.contains('\0') => id = value,
             // `retry`, comments (an empty field), and what no browser knows.
             _ => {}
         }
-    }
-    if whole {
-        found.extend(event.take());
     }
     found
 }

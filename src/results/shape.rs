@@ -36,21 +36,18 @@ pub(crate) fn max_shaped_bytes(rule: &ResponseRule) -> Option<usize> {
     is_tree_needed.then_some(MAX_SHAPED_BYTES)
 }
 
-/// Reason for which a reply is withheld, in words for a model.
-type Withheld = String;
-
 /// Shapes a reply by a rule; `left` is what is left of the call's time. Returns what of a page is
 /// not shown, in a sentence.
 ///
 /// # Errors
-/// [`Withheld`] if the rule cannot be applied.
+/// The reason for which the reply is withheld, in words for a model.
 pub(crate) async fn shape_reply(
     rule: &ResponseRule,
     operation: &Operation,
     sandbox: Option<&Sandbox>,
     response: &mut Reply,
     left: Duration,
-) -> Result<Option<String>, Withheld> {
+) -> Result<Option<String>, String> {
     let mut remark = None;
     let is_success = response.status.is_success();
     shape_headers(rule, response);
@@ -76,8 +73,8 @@ pub(crate) async fn shape_reply(
 /// Masks a reply.
 ///
 /// # Errors
-/// [`Withheld`] if it cannot be read as text.
-pub(crate) fn mask_reply(masks: &Redactor, response: &mut Reply) -> Result<(), Withheld> {
+/// The reason for which the reply is withheld, in words for a model.
+pub(crate) fn mask_reply(masks: &Redactor, response: &mut Reply) -> Result<(), String> {
     let content_type = content_type(&response.headers);
     let is_text = |content_type: &str, body: &[u8]| {
         matches!(
@@ -127,7 +124,7 @@ fn shape_fields(
     rule: &ResponseRule,
     operation: &Operation,
     response: &mut Reply,
-) -> Result<Option<String>, Withheld> {
+) -> Result<Option<String>, String> {
     if response.body.len() > MAX_SHAPED_BYTES {
         return unshaped(rule, &format!("it has more than {MAX_SHAPED_BYTES} bytes"));
     }
@@ -164,7 +161,7 @@ fn shape_fields(
 }
 
 /// Decides about a reply that cannot be parsed: a rule that removes parts withholds it.
-fn unshaped(rule: &ResponseRule, why: &str) -> Result<Option<String>, Withheld> {
+fn unshaped(rule: &ResponseRule, why: &str) -> Result<Option<String>, String> {
     if rule.withholds() {
         return Err(why.to_owned());
     }
@@ -227,40 +224,39 @@ fn shape_record(rule: &ResponseRule, record: &mut String, is_success: bool) {
 
 /// Takes out what a pattern names.
 fn drop_fields(value: &mut Value, position: &FieldPosition<'_>) {
-    if position.is_over() {
-        return;
-    }
-    match value {
-        Value::Object(members) => members.retain(|name, member| {
-            let (inner, is_named) = position.step(name);
+    if !position.is_over() {
+        retain_fields(value, position, |part, inner, is_named| {
             if !is_named {
-                drop_fields(member, &inner);
+                drop_fields(part, inner);
             }
             !is_named
-        }),
-        Value::Array(items) => {
-            let mut index = 0;
-            items.retain_mut(|item| {
-                let (inner, is_named) = position.item(index);
-                index += 1;
-                if !is_named {
-                    drop_fields(item, &inner);
-                }
-                !is_named
-            });
-        }
-        _ => {}
+        });
     }
 }
 
 /// Keeps only what a pattern names, and what leads to it; says whether anything is left. Items of
 /// lists stay, so that their number does.
 fn keep_fields(value: &mut Value, position: &FieldPosition<'_>) -> bool {
+    let is_list = value.is_array();
+    retain_fields(value, position, |part, inner, is_named| {
+        is_named
+            || ((is_list || !inner.is_over()) && keep_fields(part, inner))
+            || (is_list && part.is_object())
+    })
+}
+
+/// Keeps the members of an object, or the items of a list, that `keeps` is true for, which gets
+/// each with the position in it, and with whether a pattern names it. Returns whether any is left.
+fn retain_fields(
+    value: &mut Value,
+    position: &FieldPosition<'_>,
+    keeps: impl Fn(&mut Value, &FieldPosition<'_>, bool) -> bool,
+) -> bool {
     match value {
         Value::Object(members) => {
             members.retain(|name, member| {
                 let (inner, is_named) = position.step(name);
-                is_named || (!inner.is_over() && keep_fields(member, &inner))
+                keeps(member, &inner, is_named)
             });
             !members.is_empty()
         }
@@ -269,7 +265,7 @@ fn keep_fields(value: &mut Value, position: &FieldPosition<'_>) -> bool {
             items.retain_mut(|item| {
                 let (inner, is_named) = position.item(index);
                 index += 1;
-                is_named || keep_fields(item, &inner) || item.is_object()
+                keeps(item, &inner, is_named)
             });
             !items.is_empty()
         }
@@ -317,7 +313,7 @@ async fn run_program(
     sandbox: Option<&Sandbox>,
     response: &mut Reply,
     left: Duration,
-) -> Result<(), Withheld> {
+) -> Result<(), String> {
     let sandbox = sandbox.ok_or("filters cannot be run here")?;
     match apply_filter(sandbox, program, response, left, left).await {
         Ok(()) => Ok(()),
