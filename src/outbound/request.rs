@@ -57,7 +57,7 @@ impl Piece {
     /// Returns the number of bytes that are sent.
     fn length(&self) -> u64 {
         match self {
-            Self::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            Self::Bytes(bytes) => bytes.len() as u64,
             Self::File(_, length) => *length,
         }
     }
@@ -149,8 +149,7 @@ impl Payload {
             }
         });
         pieces.inspect_ok(move |chunk| {
-            let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-            sent.send_modify(|sent| *sent = sent.saturating_add(length));
+            sent.send_modify(|sent| *sent = sent.saturating_add(chunk.len() as u64));
         })
     }
 }
@@ -167,8 +166,10 @@ async fn next_chunk(
     if read == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
-    Ok(Some((chunk.freeze(), (file, left))))
+    Ok(Some((
+        chunk.freeze(),
+        (file, left.saturating_sub(read as u64)),
+    )))
 }
 
 impl Request {

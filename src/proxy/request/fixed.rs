@@ -28,35 +28,30 @@ pub(crate) fn check_fixed_arguments(
     request: &Request,
 ) -> Result<(), CallError> {
     let operation = template.operation;
-    for FixedParameter { parameter, .. } in &operation.rules.fixed {
+    let holds = |FixedParameter { parameter, .. }: &FixedParameter| {
         let value = arguments.get(&parameter.key).or(parameter.default.as_ref());
-        let holds = match parameter.location {
+        match parameter.location {
             Location::Path => true,
             Location::Query | Location::QueryString => {
                 query_holds(operation, parameter, value, request)
             }
             Location::Header => header_holds(parameter, value, request),
             Location::Cookie => cookie_holds(parameter, value, request),
-        };
-        if !holds {
-            return Err(refusal());
         }
-    }
+    };
     let closes_body = operation
         .rules
         .arguments
         .iter()
         .any(|rule| rule.is_closed() && matches!(rule.target, ArgumentTarget::Body(_)));
-    if closes_body && !body_holds(template, arguments, request) {
-        return Err(refusal());
+    if operation.rules.fixed.iter().all(holds)
+        && (!closes_body || body_holds(template, arguments, request))
+    {
+        return Ok(());
     }
-    Ok(())
-}
-
-fn refusal() -> CallError {
-    CallError::Setting(
+    Err(CallError::Setting(
         "nothing was sent, because an argument would set what this server sets".into(),
-    )
+    ))
 }
 
 /// Returns true if a pair of a query or a form holds the key after a semicolon, at which some
