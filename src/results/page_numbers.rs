@@ -34,6 +34,13 @@ pub(super) struct NumberedPage<'p, 'd> {
     pub(super) objects: Vec<&'p Object<'d>>,
 }
 
+/// Returns the query parameter that has the first of these names.
+pub(super) fn first_parameter<'o>(operation: &'o Operation, names: &str) -> Option<&'o Parameter> {
+    names
+        .split(' ')
+        .find_map(|name| query_parameter(operation, name))
+}
+
 impl<'p> NumberedPage<'p, '_> {
     /// Returns the parameter of the next page and its value. `first` is the value of a parameter
     /// that a call does not give.
@@ -56,12 +63,7 @@ impl<'p> NumberedPage<'p, '_> {
         };
         let flag = self.says_more();
         let total = self.read(TOTALS);
-        let parameter = |names: &str| {
-            names
-                .split(' ')
-                .find_map(|name| query_parameter(self.operation, name))
-        };
-        if let Some(parameter) = parameter(PAGES) {
+        if let Some(parameter) = first_parameter(self.operation, PAGES) {
             let count = self.read(PAGE_COUNTS);
             let spring = || self.read("number").filter(|_| count.is_some());
             let page = self
@@ -79,7 +81,7 @@ impl<'p> NumberedPage<'p, '_> {
             let has_more = flag.or_else(|| Some(done < count?)).or_else(by_total)?;
             return has_more.then_some((parameter, page.checked_add(1)?));
         }
-        let parameter = parameter(OFFSETS)?;
+        let parameter = first_parameter(self.operation, OFFSETS)?;
         let offset = self
             .read::<u64>(OFFSETS)
             .or_else(|| given(parameter))

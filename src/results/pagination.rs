@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::Reply;
-use super::page_numbers::NumberedPage;
+use super::page_numbers::{NumberedPage, first_parameter};
 use crate::json::JsonObject;
 use crate::redact::secrets::MARK;
 use crate::spec::links::link_targets;
 use crate::spec::node::{Node, Object};
 use crate::spec::operation::parameter::{Serialization, Style};
-use crate::spec::paging::{normalized_name, query_parameter};
+use crate::spec::paging::normalized_name;
 use crate::spec::{Document, Location, Operation, Parameter};
 use crate::text::is_word_of;
 
@@ -278,10 +278,7 @@ impl<'c> PageCall<'c> {
 
     fn of_object(self, object: &Object<'_>) -> Option<NextPage> {
         let around = objects_around(object);
-        let parameter_of = |names: &str| {
-            let mut names = names.split(' ');
-            names.find_map(|name| query_parameter(self.operation, name))
-        };
+        let parameter_of = |names: &str| first_parameter(self.operation, names);
         let after_last = |names| Some(self.of_value(parameter_of(names)?, last_id(object)?));
         if let Some(found) = after_last("startingafter") {
             return Some(found);

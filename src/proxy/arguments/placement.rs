@@ -161,7 +161,14 @@ impl<'s> Placer<'s> {
         }
         let readings = self.readings(name);
         match (readings.as_slice(), wrapper(name)) {
-            ([place], None) => put_into(place, name, value, placed, notes),
+            ([ArgumentPlace::Argument(argument)], None) => {
+                notes.push(name, &format!("was read as {}", quote_name(argument)));
+                put(placed, argument, value.clone())
+            }
+            ([ArgumentPlace::BodyProperty(property)], None) => {
+                notes.push(name, &format!("was put into `{BODY}`"));
+                put_member(property, value, placed)
+            }
             ([], Some(wrapper)) if depth < MAX_WRAPPERS => {
                 let members = object_of(value).filter(|members| !members.is_empty())?;
                 if wrapper == ArgumentWrapper::Body {
@@ -266,25 +273,6 @@ impl<'s> Placer<'s> {
             notes.push(&format!("/{BODY}/{name}"), "was unwrapped");
             let inner = Value::Object(inner.clone());
             placed.insert(BODY.to_owned(), inner);
-        }
-    }
-}
-
-fn put_into(
-    place: &ArgumentPlace<'_>,
-    name: &str,
-    value: &Value,
-    placed: &mut JsonObject,
-    notes: &mut RepairNotes,
-) -> Option<()> {
-    match place {
-        ArgumentPlace::Argument(argument) => {
-            notes.push(name, &format!("was read as {}", quote_name(argument)));
-            put(placed, argument, value.clone())
-        }
-        ArgumentPlace::BodyProperty(property) => {
-            notes.push(name, &format!("was put into `{BODY}`"));
-            put_member(property, value, placed)
         }
     }
 }

@@ -125,8 +125,9 @@ pub(super) fn describe_problem(
             return unexpected
                 .iter()
                 .take(max)
-                .map(|name| {
-                    describe_unknown_property(&place, name, pointer.is_empty(), tool, schema)
+                .map(|name| match pointer {
+                    "" => describe_unknown_argument(name, tool, schema),
+                    _ => format!("{place}`{}` is not known here", shown_name(name)),
                 })
                 .collect();
         }
@@ -205,17 +206,7 @@ pub(super) fn describe_no_form(pointer: &str, value: &Value) -> String {
 
 /// Writes `` `limt` is not an argument of list_pets; did you mean `limit`? ``, or the place where
 /// it belongs.
-fn describe_unknown_property(
-    place: &str,
-    name: &str,
-    at_root: bool,
-    tool: &str,
-    schema: &JsonObject,
-) -> String {
-    let shown = shown_name(name);
-    if !at_root {
-        return format!("{place}`{shown}` is not known here");
-    }
+fn describe_unknown_argument(name: &str, tool: &str, schema: &JsonObject) -> String {
     let known = declared_properties(&[schema]);
     let body = schema_of(schema, BODY).and_then(Value::as_object);
     let in_body = declared_properties(&gather_schemas(body, schema));
@@ -239,7 +230,10 @@ fn describe_unknown_property(
     } else {
         format!("it takes {}", list_names(&known, MAX_LISTED_ARGUMENTS))
     };
-    format!("{place}`{shown}` is not an argument of {tool}; {advice}")
+    format!(
+        "`{}` is not an argument of {tool}; {advice}",
+        shown_name(name)
+    )
 }
 
 /// The first names in backticks, and the number of the others.

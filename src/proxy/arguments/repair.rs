@@ -61,7 +61,7 @@ pub(crate) fn repair_values(
     });
     for (name, value) in arguments.iter_mut() {
         if let Some(property) = properties.get(name) {
-            repair.repair_value(value, property, name, Nesting::default());
+            repair.repair_value(value, property, name, 0, false);
         }
     }
 }
@@ -69,15 +69,7 @@ pub(crate) fn repair_values(
 /// Repairs one value by its schema, whose definitions are those of `root`.
 pub(crate) fn repair_value(value: &mut Value, schema: &Value, root: &JsonObject) {
     let notes = &mut RepairNotes::default();
-    ValueRepair { root, notes }.repair_value(value, schema, "", Nesting::default());
-}
-
-/// Position of a value.
-#[derive(Clone, Copy, Default)]
-struct Nesting {
-    depth: usize,
-    /// True if it is an item of a list.
-    is_item: bool,
+    ValueRepair { root, notes }.repair_value(value, schema, "", 0, false);
 }
 
 impl ValueRepair<'_, '_> {
@@ -107,11 +99,19 @@ impl ValueRepair<'_, '_> {
         true
     }
 
-    fn repair_value(&mut self, value: &mut Value, schema: &Value, place: &str, nesting: Nesting) {
+    /// Repairs a value at a depth, which may be an item of a list.
+    fn repair_value(
+        &mut self,
+        value: &mut Value,
+        schema: &Value,
+        place: &str,
+        depth: usize,
+        is_item: bool,
+    ) {
         let Some(schema) = resolve_reference(schema, self.root) else {
             return;
         };
-        if nesting.depth > MAX_DEPTH {
+        if depth > MAX_DEPTH {
             return;
         }
         if let Some(kinds) = kinds(schema, self.root, 0) {
@@ -120,7 +120,7 @@ impl ValueRepair<'_, '_> {
                 self.write_as_text(value, schema, place);
             }
             if kinds == ["array"]
-                && !nesting.is_item
+                && !is_item
                 && !self.has_lists(schema)
                 && !value.is_array()
                 && !value.is_null()
@@ -129,15 +129,12 @@ impl ValueRepair<'_, '_> {
                 *value = Value::Array(vec![std::mem::take(value)]);
             }
         }
-        let nesting = Nesting {
-            depth: nesting.depth + 1,
-            is_item: value.is_array(),
-        };
         match value {
             Value::Object(members) => {
                 for (name, member) in members.iter_mut() {
                     if let Some(property) = schema_of(schema, name) {
-                        self.repair_value(member, property, &inside(place, name), nesting);
+                        let place = inside(place, name);
+                        self.repair_value(member, property, &place, depth + 1, false);
                     }
                 }
             }
@@ -145,7 +142,7 @@ impl ValueRepair<'_, '_> {
                 if let Some(inner) = schema.get("items") {
                     for (index, item) in items.iter_mut().enumerate() {
                         let place = inside(place, &index.to_string());
-                        self.repair_value(item, inner, &place, nesting);
+                        self.repair_value(item, inner, &place, depth + 1, true);
                     }
                 }
             }
