@@ -1,7 +1,5 @@
 //! A problem of an argument, and its text: the fault, its location, and the value to give instead.
 
-use std::io;
-
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
@@ -293,28 +291,14 @@ fn required_members(schema: &JsonObject, name: &str) -> String {
 
 /// The beginning of a value as JSON.
 pub(super) fn quote_value(value: &Value) -> String {
-    let mut written = LimitedText(Vec::new());
+    // More than is shown, and not much more.
+    let mut written = [0; 2 * MAX_SHOWN_VALUE];
+    let mut room = written.as_mut_slice();
     // It ends with an error if the value is longer.
-    let _ = serde_json::to_writer(&mut written, value);
-    text::truncate(&String::from_utf8_lossy(&written.0), MAX_SHOWN_VALUE)
-}
-
-/// The beginning of what is written: more than is shown, and not much more.
-struct LimitedText(Vec<u8>);
-
-impl io::Write for LimitedText {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = (2 * MAX_SHOWN_VALUE).saturating_sub(self.0.len());
-        self.0.extend(bytes.iter().take(room));
-        if room < bytes.len() {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    let _ = serde_json::to_writer(&mut room, value);
+    let length = 2 * MAX_SHOWN_VALUE - room.len();
+    let text = String::from_utf8_lossy(written.get(..length).unwrap_or_default());
+    text::truncate(&text, MAX_SHOWN_VALUE)
 }
 
 fn shown_list(options: &Value) -> String {

@@ -26,8 +26,7 @@ pub(crate) fn scalar(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(Cow::Borrowed(text)),
-        Value::Bool(true) => Some(Cow::Borrowed("true")),
-        Value::Bool(false) => Some(Cow::Borrowed("false")),
+        Value::Bool(value) => Some(Cow::Borrowed(if *value { "true" } else { "false" })),
         Value::Number(number) => Some(plain_number(number.as_str())),
         Value::Array(_) | Value::Object(_) => Some(Cow::Owned(value.to_string())),
     }
@@ -87,7 +86,6 @@ pub(crate) fn query(
 ) -> Vec<(String, String)> {
     let key = percent_encode(name, Keep::Unreserved);
     match (style, value) {
-        (_, Value::Null) => Vec::new(),
         (_, Value::Array(items)) if items.is_empty() => Vec::new(),
         (_, Value::Object(object)) if object.is_empty() => Vec::new(),
         (Style::DeepObject, Value::Object(_) | Value::Array(_)) => {

@@ -112,7 +112,7 @@ impl FileArgument {
         declared: &[&str],
     ) -> Result<Option<&str>, CallError> {
         match self.media_type.as_deref() {
-            Some(given) if !is_declared(given, declared.iter().copied()) => {
+            Some(given) if !is_declared(given, declared) => {
                 let problem = format!(
                     "has the media type `{given}`, but the API takes `{}` there",
                     declared.join("`, `")
@@ -125,7 +125,7 @@ impl FileArgument {
                 .filename
                 .as_deref()
                 .and_then(media_type_of_name)
-                .filter(|found| is_declared(found, declared.iter().copied()))),
+                .filter(|found| is_declared(found, declared))),
         }
     }
 }
@@ -179,14 +179,10 @@ fn is_media_type(text: &str) -> bool {
 
 /// Returns true if the type is within one of the declared types and ranges; true for all types if
 /// bytes of any kind, or none, are declared.
-pub(crate) fn is_declared<'r>(
-    media_type: &str,
-    declared: impl IntoIterator<Item = &'r str>,
-) -> bool {
+fn is_declared(media_type: &str, declared: &[&str]) -> bool {
     let given = essence(media_type);
-    let mut declared = declared.into_iter().peekable();
-    declared.peek().is_none()
-        || declared.any(|range| match &*essence(range) {
+    declared.is_empty()
+        || declared.iter().any(|range| match &*essence(range) {
             "*/*" | "*" | "application/octet-stream" => true,
             range => match range.strip_suffix('*') {
                 Some(kind) => given.starts_with(kind),
@@ -425,7 +421,7 @@ mod tests {
             ("text/html", &["application/octet-stream"], true),
         ] {
             assert_eq!(
-                is_declared(given, declared.iter().copied()),
+                is_declared(given, declared),
                 expected,
                 "{given} {declared:?}"
             );
