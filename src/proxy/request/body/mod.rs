@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use self::file_argument::FileRoot;
-use self::multipart::{BodyPart, boundary, content, with_boundary};
+use self::multipart::BodyPart;
 use super::style::{self, form_style};
 use crate::call_error::CallError;
 use crate::json::JsonObject;
@@ -79,9 +79,9 @@ pub(crate) fn write_body(
                     folder,
                 )?,
             };
-            let boundary = boundary(&parts);
-            content_type = with_boundary(&content_type, &boundary);
-            content(parts, &boundary)
+            let boundary = multipart::boundary(&parts);
+            content_type = multipart::with_boundary(&content_type, &boundary);
+            multipart::content(parts, &boundary)
         }
         MediaKind::Xml => Payload::from(xml::write_xml(document, &media_type.schema, value)?),
         MediaKind::Text => Payload::from(style::scalar(value).unwrap_or_default().into_owned()),
