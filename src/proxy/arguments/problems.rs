@@ -127,9 +127,9 @@ pub(crate) fn describe_problems(tool: &str, schema: &JsonObject, arguments: &Val
     text
 }
 
-/// Finds at most so many problems of the arguments of `tool`, by its input schema `root`, from the
-/// root inwards; and says whether all of the arguments was looked at. `asserts_formats` says
-/// whether a text that does not match its `format` is one.
+/// Returns the problems of the arguments of `tool` by its input schema `root`, from the root inwards
+/// and at most `max_problems`, and whether all of the arguments was looked at. With
+/// `asserts_formats`, a text that does not match its `format` is one.
 fn search(
     tool: &str,
     root: &JsonObject,
