@@ -103,6 +103,7 @@ pub(crate) fn check(
     searches: bool,
 ) -> Report {
     let tokens = cost::list_tokens(api);
+    let tools = || api.tools().iter();
     let mut findings = findings::of_document(api.document(), diagnostics);
     for offered in api.tools() {
         findings.extend(findings::of_client(offered, profile));
@@ -120,9 +121,7 @@ pub(crate) fn check(
         source,
         title: one_line(api.document().title()),
         tools: api.tools().len(),
-        read_only: api
-            .tools()
-            .iter()
+        read_only: tools()
             .filter(|offered| offered.hints.is_read_only())
             .count(),
         bytes: cost::list_bytes(api),

@@ -15,9 +15,9 @@ use crate::spec::node::Node;
 pub(crate) struct Wanted {
     /// The numbers of the places at this node.
     here: Vec<usize>,
-    /// Members by name, and by the number among the members of that name, from 1. The name of an
+    /// Members by name, and by the index among the members of that name, from 0. The name of an
     /// item is its index.
-    members: HashMap<(String, usize), Wanted>,
+    members: HashMap<String, Vec<(usize, Wanted)>>,
 }
 
 /// Line and column of a value, both from 1.
@@ -48,12 +48,13 @@ impl Wanted {
             let (start, end) = (before(span.start), before(span.end));
             wanted.here.extend(numbers(passed, start));
             passed = end;
-            let number = seen.entry(name.clone()).or_default();
-            *number += 1;
+            let occurrence = seen.entry(name.clone()).or_default();
             if let Some(inside @ [_, ..]) = places.get(start..end) {
-                let member = (name.into_owned(), *number);
-                wanted.members.insert(member, Self::at(inner, inside));
+                let below = Self::at(inner, inside);
+                let named = wanted.members.entry(name.into_owned()).or_default();
+                named.push((*occurrence, below));
             }
+            *occurrence += 1;
         }
         wanted.here.extend(numbers(passed, places.len()));
         wanted
@@ -62,7 +63,7 @@ impl Wanted {
     /// Sets the position of all places from here on.
     fn fill(&self, position: Position, set: &mut dyn FnMut(usize, Position)) {
         self.here.iter().for_each(|number| set(*number, position));
-        for inner in self.members.values() {
+        for (_, inner) in self.members.values().flatten() {
             inner.fill(position, set);
         }
     }
@@ -91,10 +92,11 @@ impl<'w> OpenNode<'w> {
             return None;
         }
         let name = self.name.take()?;
-        let members = &self.wanted?.members;
-        let number = self.seen.entry(name.clone()).or_default();
-        *number += 1;
-        members.get(&(name, *number))
+        let wanted = self.wanted?.members.get(&name)?;
+        let seen = self.seen.entry(name).or_default();
+        *seen += 1;
+        let mut wanted = wanted.iter();
+        wanted.find_map(|(number, inner)| (number + 1 == *seen).then_some(inner))
     }
 }
 

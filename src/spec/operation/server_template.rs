@@ -48,6 +48,14 @@ impl ServerError {
 }
 
 impl ServerTemplate {
+    /// A server without variables.
+    pub(crate) fn fixed(url: String) -> Self {
+        Self {
+            url: Some(url),
+            ..Self::default()
+        }
+    }
+
     /// Reads a Server Object. Other scalars in it are read as text (`default: 8443`).
     pub(crate) fn read(node: Node<'_>) -> Self {
         let object = node.object().unwrap_or_default();

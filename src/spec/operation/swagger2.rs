@@ -280,10 +280,7 @@ fn server_of_schemes(document: &Document, schemes: &[String]) -> ServerTemplate 
         };
         format!("{}://{host}{path}", scheme.unwrap_or("https"))
     };
-    ServerTemplate {
-        url: Some(url),
-        ..ServerTemplate::default()
-    }
+    ServerTemplate::fixed(url)
 }
 
 /// Reads a Security Scheme Object.
