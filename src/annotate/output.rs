@@ -5,17 +5,15 @@
 //! therefore a description, which asserts only that the root is an object. In this server it always
 //! is.
 
-use std::cell::OnceCell;
 use std::rc::Rc;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::overrides::ruled_schema::ruled_output;
 use crate::json::{JsonObject, NOTES_KEY, RESULT_KEY};
 use crate::spec::node::Node;
-use crate::spec::operation::request_body::properties;
 use crate::spec::operation::response::{Media, successes};
 use crate::spec::schema::{SchemaOptions, Schemas};
 use crate::spec::{Document, MediaKind, Operation, Span};
@@ -67,11 +65,11 @@ pub(crate) struct ReplyDescriber<'d> {
 struct ScannedSchema<'d> {
     /// The type and the author's words.
     text: String,
-    schema: Node<'d>,
-    /// The properties of replies, also those of the branches of its compositions: found when they
-    /// are first described.
-    properties: OnceCell<Vec<(String, Node<'d>)>>,
+    /// The properties of replies.
+    properties: Vec<(String, Node<'d>)>,
     items: Option<Node<'d>>,
+    /// The branches of all compositions.
+    branches: Vec<Node<'d>>,
 }
 
 impl<'d> ReplyDescriber<'d> {
@@ -124,25 +122,8 @@ impl<'d> ReplyDescriber<'d> {
         let Some(depth) = depth.checked_sub(1).filter(|_| self.room > 0) else {
             return out;
         };
-        let document = self.document;
-        let find = || {
-            let mut found = properties(document, Some(scanned.schema), &mut HashSet::default());
-            found.retain(|(_, schema)| !is_write_only(document, *schema));
-            found
-        };
-        let found = scanned.properties.get_or_init(find);
         let mut properties = JsonObject::new();
-        for (name, property) in found {
-            if properties.contains_key(name) {
-                continue;
-            }
-            let Some(room) = self.room.checked_sub(name.len() + 8) else {
-                self.room = 0;
-                break;
-            };
-            self.room = room;
-            properties.insert(name.clone(), self.describe(*property, depth).into());
-        }
+        self.add_properties(&scanned, depth, &mut properties, 0);
         if !properties.is_empty() {
             out.insert("properties".into(), properties.into());
         }
@@ -150,6 +131,36 @@ impl<'d> ReplyDescriber<'d> {
             out.insert("items".into(), self.describe(items, depth).into());
         }
         out
+    }
+
+    /// Adds the properties of an object and of all branches of its compositions, each described
+    /// down to `depth` levels.
+    fn add_properties(
+        &mut self,
+        schema: &ScannedSchema<'d>,
+        depth: usize,
+        properties: &mut JsonObject,
+        nesting: usize,
+    ) {
+        for (name, property) in &schema.properties {
+            if properties.contains_key(name) {
+                continue;
+            }
+            let Some(room) = self.room.checked_sub(name.len() + 8) else {
+                self.room = 0;
+                return;
+            };
+            self.room = room;
+            properties.insert(name.clone(), self.describe(*property, depth).into());
+        }
+        if nesting >= MAX_DEPTH {
+            return;
+        }
+        for branch in &schema.branches {
+            if let Some(branch) = self.scan(*branch) {
+                self.add_properties(&branch, depth, properties, nesting + 1);
+            }
+        }
     }
 
     /// Scans a schema; `None` if it is not an object.
@@ -168,23 +179,30 @@ impl<'d> ReplyDescriber<'d> {
         } else {
             ": "
         };
+        let properties = object.object("properties");
+        let properties = properties
+            .iter()
+            .filter(|(_, schema)| !self.is_write_only(*schema));
+        let combinators = ["allOf", "oneOf", "anyOf"].into_iter();
         let scanned = Rc::new(ScannedSchema {
             text: kind + between + &said,
-            schema: target,
-            properties: OnceCell::new(),
+            properties: properties
+                .map(|(name, schema)| (name.to_owned(), schema))
+                .collect(),
             items: object
                 .get("items")
                 .filter(|items| items.text().starts_with('{')),
+            branches: combinators.flat_map(|key| object.array(key)).collect(),
         });
         self.scanned.insert(target.span(), Rc::clone(&scanned));
         Some(scanned)
     }
-}
 
-fn is_write_only(document: &Document, schema: Node<'_>) -> bool {
-    let object = || document.object(schema);
-    schema.text().contains("writeOnly")
-        && object().is_some_and(|schema| schema.is_true("writeOnly"))
+    fn is_write_only(&self, schema: Node<'d>) -> bool {
+        let object = || self.document.object(schema);
+        schema.text().contains("writeOnly")
+            && object().is_some_and(|schema| schema.is_true("writeOnly"))
+    }
 }
 
 /// Returns the document's own schema as the member `result`, with notes beside it, if every success
