@@ -94,10 +94,17 @@ impl AuditLog {
         tool: &str,
         arguments: Option<&Map<String, Value>>,
     ) -> String {
-        let arguments = arguments.cloned().unwrap_or_default();
-        let mut called = Value::Array(vec![api.into(), tool.into(), arguments.into()]);
-        called.sort_all_objects();
-        hex(hmac::sign(&self.key, called.to_string().as_bytes()).as_ref())
+        let mut text = String::from("[");
+        for part in [api, tool] {
+            text.push_str(&Value::from(part).to_string());
+            text.push(',');
+        }
+        match arguments {
+            Some(arguments) => write_sorted_object(arguments, &mut text),
+            None => text.push_str("{}"),
+        }
+        text.push(']');
+        hex(hmac::sign(&self.key, text.as_bytes()).as_ref())
     }
 
     /// Passes a line to the thread; if there is no room it is lost, and counted.
@@ -158,4 +165,36 @@ impl AuditLog {
 /// The first bytes of a hash in hexadecimal digits.
 fn beginning(tag: hmac::Tag, bytes: usize) -> String {
     hex(tag.as_ref().get(..bytes).unwrap_or_default())
+}
+
+fn write_sorted(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(members) => write_sorted_object(members, out),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_sorted(item, out);
+            }
+            out.push(']');
+        }
+        scalar => out.push_str(&scalar.to_string()),
+    }
+}
+
+fn write_sorted_object(members: &Map<String, Value>, out: &mut String) {
+    let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
+    sorted.sort_by_key(|(name, _)| *name);
+    out.push('{');
+    for (index, (name, value)) in sorted.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        out.push_str(&Value::from(name.as_str()).to_string());
+        out.push(':');
+        write_sorted(value, out);
+    }
+    out.push('}');
 }
