@@ -9,8 +9,39 @@ pub(crate) fn has_escapes(text: &[u8]) -> bool {
 }
 
 /// The HTML character references of punctuation that occurs in credentials, and of the no-break
-/// space: each name with its character behind it.
-const NAMES: &str = "amp& lt< gt> quot\" apos' plus+ sol/ bsol\\ equals= colon: semi; period. comma, lowbar_ num# dollar$ percnt% excl! quest? commat@ ast* lpar( rpar) lsqb[ rsqb] lcub{ rcub} verbar| Hat^ nbsp\u{a0}";
+/// space.
+const NAMES: [(&[u8], char); 30] = [
+    (b"amp", '&'),
+    (b"lt", '<'),
+    (b"gt", '>'),
+    (b"quot", '"'),
+    (b"apos", '\''),
+    (b"plus", '+'),
+    (b"sol", '/'),
+    (b"bsol", '\\'),
+    (b"equals", '='),
+    (b"colon", ':'),
+    (b"semi", ';'),
+    (b"period", '.'),
+    (b"comma", ','),
+    (b"lowbar", '_'),
+    (b"num", '#'),
+    (b"dollar", '$'),
+    (b"percnt", '%'),
+    (b"excl", '!'),
+    (b"quest", '?'),
+    (b"commat", '@'),
+    (b"ast", '*'),
+    (b"lpar", '('),
+    (b"rpar", ')'),
+    (b"lsqb", '['),
+    (b"rsqb", ']'),
+    (b"lcub", '{'),
+    (b"rcub", '}'),
+    (b"verbar", '|'),
+    (b"Hat", '^'),
+    (b"nbsp", '\u{a0}'),
+];
 
 /// A numeric reference has no more digits, leading zeros included.
 const MAX_DIGITS: usize = 8;
@@ -138,11 +169,7 @@ fn read_html_reference(text: &[u8]) -> Option<(char, usize)> {
     }
     let end = rest.iter().take(10).position(|byte| *byte == b';')?;
     let name = rest.get(..end)?;
-    let character = NAMES.split(' ').find_map(|known| {
-        let character = known.chars().next_back()?;
-        let known = known.strip_suffix(character)?;
-        (known.as_bytes() == name).then_some(character)
-    })?;
+    let character = NAMES.iter().find(|(known, _)| *known == name)?.1;
     Some((character, end + 2))
 }
 
