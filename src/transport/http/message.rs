@@ -419,7 +419,7 @@ impl Negotiation {
     /// The status of an answer: since 2026-07-28 it says what is wrong with the request, and before
     /// it is 200.
     pub(super) fn status(self, outcome: &Result<McpAnswer, McpRefusal>) -> StatusCode {
-        let Err(McpRefusal::Error(error)) = outcome else {
+        let Err(McpRefusal::Error(error) | McpRefusal::InvalidCall(error)) = outcome else {
             return StatusCode::OK;
         };
         match error.code {

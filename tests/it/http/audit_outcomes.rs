@@ -111,8 +111,24 @@ fn a_call_that_is_refused_because_of_its_headers_or_its_metadata_has_a_line() {
     message["params"]["_meta"] = stateless_meta(&json!({}));
     let modern = message.to_string();
     let version = "MCP-Protocol-Version: 2026-07-28";
+    let of_call = ["Mcp-Method: tools/call", "Mcp-Name: get_pet"];
+    let with_meta = |meta: Value| {
+        let mut message = message.clone();
+        message["params"]["_meta"] = meta;
+        message.to_string()
+    };
+    let unknown = with_meta(json!({
+        "io.modelcontextprotocol/protocolVersion": "2099-01-01",
+        "io.modelcontextprotocol/clientCapabilities": {}
+    }));
+    let incapable = with_meta(json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"}));
     for (headers, message) in [
         (&["MCP-Protocol-Version: 1999-01-01"][..], &legacy),
+        (
+            &["MCP-Protocol-Version: 2099-01-01", of_call[0], of_call[1]],
+            &unknown,
+        ),
+        (&[version, of_call[0], of_call[1]], &incapable),
         (
             &[version, "Mcp-Method: tools/call", "Mcp-Name: delete_pet"],
             &modern,
@@ -130,10 +146,10 @@ fn a_call_that_is_refused_because_of_its_headers_or_its_metadata_has_a_line() {
         let (status, _) = server.send("POST", headers, message);
         assert!((400..500).contains(&status), "{headers:?}: {status}");
     }
-    let lines = log.wait_for(5);
+    let lines = log.wait_for(7);
     assert_eq!(
         outcomes(&lines),
-        BTreeMap::from([("invalid_message".to_owned(), 5)])
+        BTreeMap::from([("invalid_message".to_owned(), 7)])
     );
     assert!(
         lines
