@@ -184,13 +184,21 @@ impl From<BuildError> for Failure {
 /// Purpose for which an API is loaded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadPurpose {
-    Serve,
+    Serve {
+        /// True if clients have a list of all tools, which stays one when the document changes.
+        lists_all: bool,
+    },
     Inspect,
 }
 
 /// An API, and what it depends on.
 pub(crate) struct Loaded {
     pub(crate) api: Arc<Api>,
+impl LoadPurpose {
+    /// To serve the API for the first time.
+    pub(crate) const SERVE: Self = Self::Serve { lists_all: false };
+}
+
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Mock that its calls go to under `--mock`; it must live as long as calls are made.
     pub(crate) mock: Option<mock::Running>,
@@ -216,7 +224,7 @@ pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result
         unread,
         seen,
     } = read_document(config, &client).await?;
-    let mock = if purpose == LoadPurpose::Serve && config.mock {
+    let mock = if purpose != LoadPurpose::Inspect && config.mock {
         let running = mock::start_mock(Arc::clone(&document)).await;
         Some(running.map_err(|error| Failure::Io("the mock cannot be started".into(), error))?)
     } else {
@@ -229,7 +237,7 @@ pub(crate) async fn load_api(config: &ApiConfig, purpose: LoadPurpose) -> Result
     diagnostics.extend(unread);
     diagnostics.extend(api.document().remarks());
     report(api.document(), &diagnostics);
-    if config.strict && purpose == LoadPurpose::Serve {
+    if config.strict && purpose != LoadPurpose::Inspect {
         refuse_findings(config, &diagnostics)?;
     }
     Ok(Loaded {
@@ -366,9 +374,9 @@ fn api_options(
     }
     options.destination = match (purpose, fixed) {
         (LoadPurpose::Inspect, _) => Destination::Nowhere,
-        (LoadPurpose::Serve, _) if options.tenants.is_some() => Destination::Nowhere,
-        (LoadPurpose::Serve, Some(url)) => Destination::Fixed(url.clone()),
-        (LoadPurpose::Serve, None) => Destination::Declared(config.server.clone()),
+        (LoadPurpose::Serve { .. }, _) if options.tenants.is_some() => Destination::Nowhere,
+        (LoadPurpose::Serve { .. }, Some(url)) => Destination::Fixed(url.clone()),
+        (LoadPurpose::Serve { .. }, None) => Destination::Declared(config.server.clone()),
     };
     options
 }
@@ -378,7 +386,7 @@ fn api_options(
 fn list_extent(config: &ApiConfig, purpose: LoadPurpose) -> ListExtent {
     let list = &config.list;
     match list.mode {
-        _ if purpose != LoadPurpose::Serve || config.strict => ListExtent::All,
+        _ if purpose != LoadPurpose::SERVE || config.strict => ListExtent::All,
         ListMode::Search => ListExtent::Pinned(list.pins.clone()),
         ListMode::Unset => ListExtent::AllOrPinned(list.pins.clone()),
         ListMode::All | ListMode::Auto => ListExtent::All,
@@ -392,7 +400,7 @@ fn api_clients(
     purpose: LoadPurpose,
     outbound: &OutboundOptions,
 ) -> Result<Clients, Failure> {
-    let is_real = purpose == LoadPurpose::Serve && !config.mock;
+    let is_real = purpose != LoadPurpose::Inspect && !config.mock;
     if is_real && outbound.sets_the_api_apart() {
         return Ok(Clients {
             own: outbound::http_client(outbound)?,

@@ -145,12 +145,13 @@ async fn load_into(
     if before.is_none() {
         load::warn_about_insecure_upstream(config);
     }
+    let lists_all = server.apis.lists_all(index);
     let Loaded {
         api,
         diagnostics,
         mock,
         seen,
-    } = load::load_api(config, LoadPurpose::Serve).await?;
+    } = load::load_api(config, LoadPurpose::Serve { lists_all }).await?;
     let lost = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)

@@ -333,7 +333,7 @@ async fn load_called(
             || tool.starts_with(config.options.annotate.names.prefix.as_str())
     });
     configs.iter().for_each(load::warn_about_insecure_upstream);
-    let LoadedApis { apis, .. } = load_each(configs, LoadPurpose::Serve).await?;
+    let LoadedApis { apis, .. } = load_each(configs, LoadPurpose::SERVE).await?;
     if apis.is_empty() {
         return Err(Failure::setting(format!(
             "there is no tool `{tool}`: the name begins with that of none of the APIs ({}); `openapi-mcp tools` lists them",

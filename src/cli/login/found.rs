@@ -33,7 +33,7 @@ pub(super) async fn find_logins(
     let config = load::settings(settings, file, SettingsUse::Prepare, LogLevel::Warn)?;
     refuse_mocks_and_tenants(&config.apis)?;
     let is_over_http = matches!(config.process.transport, Transport::Http { .. });
-    let loaded = load_each(config.apis, LoadPurpose::Serve).await?;
+    let loaded = load_each(config.apis, LoadPurpose::SERVE).await?;
     let (mut logins, mut labels, mut why) = (Vec::new(), Vec::new(), Vec::new());
     for (_, loaded) in &loaded.apis {
         for (own, login) in &loaded.api.logins {

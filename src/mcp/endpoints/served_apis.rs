@@ -191,6 +191,13 @@ impl ServedApis {
         self.whole.searches.get() == Some(&true)
     }
 
+    /// Returns true if an endpoint lists all tools of the API at that place, and goes on to do so.
+    pub(crate) fn lists_all(&self, index: usize) -> bool {
+        self.endpoints.iter().any(|endpoint| {
+            endpoint.api.is_none_or(|api| api == index) && endpoint.searches.get() == Some(&false)
+        })
+    }
+
     /// Returns the meta-tools: those of search mode, which replace all tools of an endpoint, and
     /// the one that waits. The mode is decided when all its APIs are loaded and stays, because a
     /// client that is not notified of changes would call removed tools.

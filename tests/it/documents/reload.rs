@@ -36,6 +36,27 @@ fn told(session: &Session) {
 }
 
 #[test]
+fn a_list_of_all_tools_stays_whole_when_it_becomes_longer_than_any_client_takes() {
+    let spec = SpecFile::new(&document("first"));
+    let mut session =
+        Session::start(&["serve", "--spec", spec.path(), "--mock", "--reload", "0.1"]);
+    assert_eq!(names(&mut session), ["first"]);
+    let long = "A thing of this API, in some words. ".repeat(50);
+    let operation = |number: usize| {
+        let operation =
+            json!({"get": {"operationId": format!("getThing{number}"), "description": long}});
+        (format!("/things{number}"), operation)
+    };
+    let paths: serde_json::Map<String, Value> = (0..4000).map(operation).collect();
+    let longer =
+        json!({"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "paths": paths});
+    std::fs::write(spec.path(), longer.to_string()).unwrap();
+    told(&session);
+    assert_eq!(names(&mut session).len(), 4000);
+    session.logged("it stays `all` until a restart");
+}
+
+#[test]
 fn p36_an_edited_file_is_served_anew_and_a_broken_edit_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
