@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::json;
 
-use super::load::{self, LoadPurpose};
+use super::load::{self, LoadPurpose, SettingsUse};
 use super::log::Spinner;
 use super::output;
 use crate::annotate::OutputSchemas;
@@ -49,6 +49,10 @@ pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
         let problem = "diff takes two documents, OLD and NEW; leave --spec out".to_owned();
         return Err(Failure::setting(problem));
     }
+    if !command.config.api.is_empty() {
+        let problem = "diff takes two documents, OLD and NEW; leave --api out".to_owned();
+        return Err(Failure::setting(problem));
+    }
     let spinner = Spinner::start("reading both documents");
     let old = tools_of(command, &command.old).await?;
     let new = tools_of(command, &command.new).await?;
@@ -89,13 +93,8 @@ pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
 async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts>, Failure> {
     let mut settings = command.settings.clone();
     settings.api.document.spec = Some(document.into());
-    // `--api` is of no use here: OLD and NEW are the documents.
-    let file = ConfigFile {
-        api: Vec::new(),
-        ..command.config.clone()
-    };
-    let layered = LayeredSettings::read(&settings, &ServerSettings::default(), &file);
-    let mut config = load::resolve_one_api(layered, LogLevel::Error)?;
+    let layered = LayeredSettings::read(&settings, &ServerSettings::default(), &command.config);
+    let mut config = load::resolve_one_api(layered, SettingsUse::Inspect, LogLevel::Error)?;
     // The usual output schemas describe replies and promise nothing; what the document promises is
     // compared.
     if config.options.annotate.output != OutputSchemas::Off {

@@ -35,6 +35,8 @@ pub(crate) enum SettingsUse {
     Inspect,
     /// Works for the server that is started later, with the APIs that are chosen.
     Prepare,
+    /// Makes a server that is started later over stdio, with the API that is chosen.
+    Bundle,
 }
 
 /// Reads and checks the settings of a command that has none of the server, and starts logging.
@@ -112,13 +114,14 @@ fn check_clients(config: &Config) -> Result<(), Problems> {
     problems.check()
 }
 
-/// Checks settings that are read already, of a command that takes exactly one API and serves nothing,
-/// and starts logging.
+/// Checks settings that are read already, of a command that takes exactly one API, and starts
+/// logging.
 pub(crate) fn resolve_one_api(
     layered: LayeredSettings,
+    usage: SettingsUse,
     level: LogLevel,
 ) -> Result<ApiConfig, Failure> {
-    let config = resolve(layered, SettingsUse::Inspect, level, LogDelivery::Direct)?;
+    let config = resolve(layered, usage, level, LogDelivery::Direct)?;
     let count = config.apis.len();
     let only = <[ApiConfig; 1]>::try_from(config.apis);
     only.map(|[api]| api).map_err(|_| {
@@ -146,7 +149,7 @@ pub(crate) fn resolve(
     match usage {
         SettingsUse::Serve => layered.refuse_choice(),
         SettingsUse::Inspect => layered.forget_server(),
-        SettingsUse::Prepare => {}
+        SettingsUse::Prepare | SettingsUse::Bundle => {}
     }
     let config = layered.resolve()?;
     for api in &config.apis {
@@ -155,7 +158,7 @@ pub(crate) fn resolve(
             .iter()
             .for_each(|warning| tracing::warn!("{warning}"));
     }
-    if usage == SettingsUse::Serve {
+    if matches!(usage, SettingsUse::Serve | SettingsUse::Bundle) {
         check_clients(&config)?;
     }
     Ok(config)
@@ -191,14 +194,14 @@ pub(crate) enum LoadPurpose {
     Inspect,
 }
 
-/// An API, and what it depends on.
-pub(crate) struct Loaded {
-    pub(crate) api: Arc<Api>,
 impl LoadPurpose {
     /// To serve the API for the first time.
     pub(crate) const SERVE: Self = Self::Serve { lists_all: false };
 }
 
+/// An API, and what it depends on.
+pub(crate) struct Loaded {
+    pub(crate) api: Arc<Api>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Mock that its calls go to under `--mock`; it must live as long as calls are made.
     pub(crate) mock: Option<mock::Running>,

@@ -68,8 +68,8 @@ pub(crate) fn parse(text: &str, folder: &Path, problems: &mut Problems) -> FileS
         },
     );
     FileSettings {
-        apis,
         rules,
+        apis,
         ..settings
     }
 }
@@ -167,12 +167,13 @@ fn read_keys<T: Args + DeserializeOwned + Default>(
             continue;
         };
         let is_right = match key.as_str() {
-            "overrides" => {
-                rules.overrides = read_rules(&value, problems);
-                false
-            }
-            "access" => {
-                rules.access = read_access(&value, problems);
+            "overrides" | "access" => {
+                if key == "access" {
+                    rules.access = read_access(&value, problems);
+                } else {
+                    rules.overrides = read_rules(&value, problems);
+                }
+                rules.written.insert(key.clone(), value.clone());
                 false
             }
             "auth" => can_be_read::<Schemes>(&key, &value, Disclosure::Hidden, problems),

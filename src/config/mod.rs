@@ -54,7 +54,8 @@ pub(crate) use self::paths::change_path;
 pub(crate) use self::problems::Problems;
 pub(crate) use self::process::ProcessConfig;
 use self::settings::{
-    ApiSettings, CommandSettings, CommonSettings, ProcessSettings, ServerSettings, TransportKind,
+    ApiSettings, CommandSettings, CommonSettings, FileRules, ProcessSettings, ServerSettings,
+    TransportKind,
 };
 pub(crate) use self::several::{ConfigFile, NamedSettings};
 use self::several::{keep_chosen, refuse_settings_of_one_api};
@@ -117,6 +118,7 @@ impl LayeredSettings {
         if file.apis.is_none() {
             refuse_settings_of_one_api(
                 &file.command.api,
+                &file.rules,
                 &file.server.http.forward,
                 &mut layered.problems,
             );
@@ -153,7 +155,7 @@ impl LayeredSettings {
     ///
     /// # Errors
     /// None of several is chosen, or more than one: their number and their names.
-    pub(crate) fn keep_one_without_name(&mut self) -> Result<Option<&mut ApiSettings>, String> {
+    pub(crate) fn keep_one_without_name(&mut self) -> Result<Option<&mut NamedSettings>, String> {
         let Self { apis, chosen, .. } = self;
         let is_kept = |api: &NamedSettings| {
             api.name
@@ -164,10 +166,11 @@ impl LayeredSettings {
             0 => Ok(None),
             1 => {
                 apis.retain(is_kept);
-                Ok(apis.first_mut().map(|only| {
+                let mut only = apis.first_mut();
+                if let Some(only) = &mut only {
                     only.name = None;
-                    &mut only.api
-                }))
+                }
+                Ok(only)
             }
             _ => {
                 let names: Vec<&str> = apis
@@ -191,17 +194,14 @@ impl LayeredSettings {
     /// Gives each of several APIs its own settings: the flags of one API to the chosen one, and the
     /// settings for all to those that do not say otherwise.
     fn separate(&mut self, flags: &ApiSettings, forward: &ForwardSettings, file: &CommonSettings) {
-        match self.chosen.as_slice() {
-            [name] => {
-                if let Some(api) = self
-                    .apis
-                    .iter_mut()
-                    .find(|api| api.name.as_ref() == Some(name))
-                {
-                    api.api = layer(flags, &api.api);
-                }
+        if let [name] = self.chosen.as_slice() {
+            let mut apis = self.apis.iter_mut();
+            if let Some(api) = apis.find(|api| api.name.as_ref() == Some(name)) {
+                api.api = layer(flags, &api.api);
             }
-            _ => refuse_settings_of_one_api(flags, forward, &mut self.problems),
+        } else {
+            let no_rules = FileRules::default();
+            refuse_settings_of_one_api(flags, &no_rules, forward, &mut self.problems);
         }
         let of_all = layer(&flags.common, file);
         for NamedSettings { api, .. } in &mut self.apis {

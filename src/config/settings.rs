@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, value_parser};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use super::about::AboutSettings;
 use super::auth::settings::{CredentialSettings, SchemeSettings};
@@ -227,6 +228,8 @@ pub(crate) struct ApiSettings {
 pub(crate) struct FileRules {
     pub(crate) overrides: Vec<Rule>,
     pub(crate) access: Vec<AccessRule>,
+    /// Both keys as they are in the file, if they are there.
+    pub(crate) written: Map<String, Value>,
 }
 
 /// Settings of one API that apply to each of several if they are beside `apis`.

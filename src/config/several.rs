@@ -137,10 +137,12 @@ pub(crate) fn keep_chosen(
     }
 }
 
-/// Reports each flag (or variable) of one API that cannot be used with several: ignoring it would
-/// surprise, and applying it to all would send what is meant for one to the others.
+/// Reports each setting of one API that cannot be used with several: ignoring it would surprise, and
+/// without rules more could be called; applying it to all would send what is meant for one to the
+/// others.
 pub(crate) fn refuse_settings_of_one_api(
     api: &ApiSettings,
+    rules: &FileRules,
     forward: &ForwardSettings,
     problems: &mut Problems,
 ) {
@@ -150,9 +152,12 @@ pub(crate) fn refuse_settings_of_one_api(
         about: AboutSettings::default(),
         ..api.clone()
     };
+    let of_rules = rules.written.keys();
+    let of_rules = of_rules.map(|key| (format!("`{key}`"), key.clone()));
     for (name, key) in given_settings(&own)
         .into_iter()
         .chain(given_settings(forward))
+        .chain(of_rules)
     {
         let variable = if name.starts_with("--") {
             format!(" (or OPENAPI_MCP_{})", key.to_ascii_uppercase())

@@ -2,6 +2,7 @@
 //! click. It is a zip archive whose bytes depend on nothing but its content: fixed times, fixed order,
 //! Unix modes on every system.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{Cursor, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::Url;
 use zip::result::ZipResult;
 use zip::write::SimpleFileOptions;
@@ -23,12 +24,13 @@ use crate::annotate::KnownClient;
 use crate::api::Api;
 use crate::api::about::AboutIcon;
 use crate::cli::check::require_server;
-use crate::cli::load::{self, LoadPurpose};
+use crate::cli::load::{self, LoadPurpose, SettingsUse};
 use crate::cli::operating_system::OperatingSystem;
 use crate::cli::{ConfigFile, output};
 use crate::config::about::{is_server_name, web_address};
+use crate::config::overrides::variables_of_rules;
 use crate::config::settings::{ApiSettings, CommandSettings, LogLevel, ServerSettings};
-use crate::config::{self, ApiConfig, LayeredSettings, Problems, variables};
+use crate::config::{self, ApiConfig, LayeredSettings, NamedSettings, Problems, variables};
 use crate::error::Failure;
 use crate::spec::Document;
 use crate::spec::operation::server;
@@ -127,7 +129,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         .map_err(Failure::setting)?;
     let root = names.first().map_or("api.json", String::as_str);
     let inner = inner_settings(
-        &settings.given,
+        &settings,
         root,
         settings.base_url(document, &servers),
         icon.as_ref(),
@@ -174,8 +176,10 @@ impl BundledIcon {
 struct BundleSettings {
     /// Settings as they were given.
     given: CommandSettings,
-    /// The variables of headers, for whose values the host asks the user.
-    named_variables: Vec<String>,
+    /// Those of the configuration file alone that limit what is called: its rules, and who agrees.
+    beside: Map<String, Value>,
+    /// The variables of headers and rules, for whose values the host asks the user.
+    named_variables: BTreeSet<String>,
     /// The same settings, checked, without the values of these variables.
     config: ApiConfig,
 }
@@ -192,6 +196,11 @@ impl BundleSettings {
             &ServerSettings::default(),
             &command.config,
         );
+        let agreed = ServerSettings {
+            confirm: layered.server.confirm.clone(),
+            confirm_by: layered.server.confirm_by,
+            ..ServerSettings::default()
+        };
         layered.forget_server();
         let process = layered.process.clone();
         let only = layered.keep_one_without_name().map_err(|found| {
@@ -199,28 +208,35 @@ impl BundleSettings {
                 "a bundle holds one API, and the settings have {found}; choose one with --api NAME and make a bundle of each, or let `openapi-mcp install --config FILE` write an entry that serves all"
             ))
         })?;
-        let given = only.map_or_else(ApiSettings::default, |api| {
-            api.common.client = api.common.client.or(Some(KnownClient::ClaudeDesktop));
-            let given = api.clone();
-            api.header_env.clear();
+        let given = only.map_or_else(NamedSettings::default, |only| {
+            let client = &mut only.api.common.client;
+            *client = client.or(Some(KnownClient::ClaudeDesktop));
+            let given = only.clone();
+            only.api.header_env.clear();
             given
         });
-        let named_variables: Vec<String> = config::named_variables(&given.header_env)
-            .map(str::to_owned)
-            .collect();
+        let NamedSettings {
+            api: given, rules, ..
+        } = given;
+        let of_headers = config::named_variables(&given.header_env);
+        let named_variables = of_headers.chain(variables_of_rules(&rules.overrides));
+        let named_variables: BTreeSet<String> = named_variables.map(str::to_owned).collect();
         let mut problems = config::secret_headers(&given.header, &given.document.spec_header);
         problems.extend(unportable(&given));
         problems.extend(variables::not_variable_names(
             named_variables.iter().map(String::as_str),
         ));
         Problems::from(problems).check()?;
+        let mut beside = config::given_settings(&agreed);
+        beside.extend(rules.written);
         Ok(Self {
             given: CommandSettings {
                 api: given,
                 process,
             },
+            beside,
             named_variables,
-            config: load::resolve_one_api(layered, LogLevel::Error)?,
+            config: load::resolve_one_api(layered, SettingsUse::Bundle, LogLevel::Error)?,
         })
     }
 
@@ -286,7 +302,7 @@ fn unportable(settings: &ApiSettings) -> Vec<String> {
 
 /// The settings inside a bundle: what concerns the document is done, and no flag names it again.
 fn inner_settings(
-    settings: &CommandSettings,
+    settings: &BundleSettings,
     root: &str,
     base_url: Option<Url>,
     icon: Option<&BundledIcon>,
@@ -299,10 +315,11 @@ fn inner_settings(
         "external_refs",
         "log_level",
     ];
-    let mut map = config::given_settings(settings);
+    let mut map = config::given_settings(&settings.given);
     for key in DONE {
         map.remove(key);
     }
+    map.extend(settings.beside.clone());
     map.insert("spec".into(), format!("../document/{root}").into());
     if let Some(url) = base_url {
         map.insert("base_url".into(), String::from(url).into());

@@ -1,6 +1,6 @@
 //! The manifest of an MCP bundle (MCPB 0.3): what the host starts, asks the user for, and shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use url::Url;
@@ -28,7 +28,7 @@ pub(super) struct ManifestParts<'p> {
     pub(super) version: &'p str,
     pub(super) platform: OperatingSystem,
     /// Variables that the settings name, each of which is a secret.
-    pub(super) named_variables: &'p [String],
+    pub(super) named_variables: &'p BTreeSet<String>,
     /// The server whose variables the user may fill in.
     pub(super) server: Option<&'p ServerTemplate>,
     /// Values of such variables that the settings give.

@@ -170,6 +170,54 @@ fn a_bundle_asks_for_credentials_and_holds_none() {
     );
 }
 
+#[test]
+fn a_bundle_holds_what_limits_its_calls() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (bundle, binary, settings) = (path("x.mcpb"), path("binary"), path("settings.yaml"));
+    std::fs::write(&binary, "program").unwrap();
+    let spec = petstore();
+    let make = |rules: &str| {
+        let text = format!("spec: \"{spec}\"\nconfirm: [destructive]\n{rules}");
+        std::fs::write(&settings, text).unwrap();
+        let args = [
+            "--binary",
+            &binary,
+            "--platform",
+            "linux",
+            "--output",
+            &bundle,
+        ];
+        command(&[&["bundle", "--config", &settings], &args[..]].concat())
+            .env("A_LANGUAGE", "de")
+            .output()
+            .unwrap()
+    };
+    let refused = make("access: [{ match: { method: DELETE }, scopes: [admin] }]");
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(
+        stderr(&refused).contains("`access`"),
+        "{}",
+        stderr(&refused)
+    );
+    let rules = "overrides: [{ match: { method: DELETE }, enabled: false }, { match: { method: GET }, arguments: { \"cookie:lang\": { value: { env: A_LANGUAGE } } } }]";
+    let made = make(rules);
+    assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
+    let Some(inner) = read_from_bundle(&bundle, "server/openapi-mcp.json") else {
+        eprintln!("python3 is not here, and the bundle is not unpacked");
+        return;
+    };
+    let inner: Value = serde_json::from_str(&inner).unwrap();
+    assert_eq!(inner["overrides"][0]["enabled"], false, "{inner}");
+    assert_eq!(inner["confirm"], serde_json::json!(["destructive"]));
+    assert!(!inner.to_string().contains("\"de\""), "{inner}");
+    let manifest = read_from_bundle(&bundle, "manifest.json").unwrap();
+    assert!(!manifest.contains("\"de\"") && !manifest.contains("delete_"));
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let environment = &manifest["server"]["mcp_config"]["env"];
+    assert_eq!(environment["A_LANGUAGE"], "${user_config.a_language}");
+}
+
 /// A file of a bundle; nothing if there is no Python to unpack it.
 pub fn read_from_bundle(bundle: &str, file: &str) -> Option<String> {
     let program =
