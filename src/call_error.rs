@@ -151,7 +151,7 @@ pub struct SignInChallenge {
 }
 
 impl CallError {
-    /// [`Self::InvalidRequest`]
+    /// Makes a [`Self::InvalidRequest`].
     pub(crate) fn invalid_request(argument: &str, problem: impl Into<String>) -> Self {
         Self::InvalidRequest {
             argument: argument.to_owned(),

@@ -79,6 +79,7 @@ impl Candidates {
             known_by(Candidate::all_names),
         ));
         diagnostics.extend(allow_slashes(&mut all));
+        // Copies operations, without what rules say of their replies.
         unmatched.extend(overrides::wait::rule_waits(&mut all));
         for candidate in &mut all {
             let rules = options.access.iter().enumerate();
@@ -87,7 +88,7 @@ impl Candidates {
                 .filter(|(_, rule)| rule.matches(names, &candidate.operation))
                 .map(|(place, _)| place)
                 .collect();
-            // The description of a reply needs it.
+            // The description of a reply needs the rule for it.
             let (said, rules) = (&candidate.decision.said, &mut candidate.operation.rules);
             rules.validate = said.keys.validate;
             rules.response =

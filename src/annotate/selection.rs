@@ -107,9 +107,8 @@ impl Pattern {
             .map_or((text, false), |text| (text, true));
         let (field, glob) = match text.split_once(':') {
             Some((field, glob)) if field.bytes().all(|byte| byte.is_ascii_lowercase()) => {
-                let why = || format!("`{field}` is not one of operation, tag, method, path");
-                let read = field.parse().map_err(|_| refused(text, &why()));
-                (read?, glob)
+                let why = format!("`{field}` is not one of operation, tag, method, path");
+                (field.parse().map_err(|_| refused(text, &why))?, glob)
             }
             _ => (PatternField::Operation, text),
         };
@@ -119,7 +118,7 @@ impl Pattern {
         })
     }
 
-    /// A pattern on that field; `text` is its name in messages.
+    /// A pattern on that field; `text`, its name in messages, ends with the glob.
     ///
     /// # Errors
     /// An empty or broken glob; in a sentence.

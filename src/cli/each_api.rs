@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
@@ -68,16 +69,15 @@ pub(crate) async fn load_each(
     purpose: LoadPurpose,
 ) -> Result<LoadedApis, Failure> {
     let configs: Vec<Arc<ApiConfig>> = configs.into_iter().map(Arc::new).collect();
-    let load = |config: &Arc<ApiConfig>| {
-        let span = load::span_of(config);
-        let config = Arc::clone(config);
-        let load = async move { load::load_api(&config, purpose).await };
-        AbortOnDropHandle::new(tokio::spawn(load.instrument(span)))
+    let begin = |config: &Arc<ApiConfig>| {
+        let (span, config) = (load::span_of(config), Arc::clone(config));
+        let loading = async move { load::load_api(&config, purpose).await };
+        AbortOnDropHandle::new(tokio::spawn(loading.instrument(span)))
     };
-    let loads: Vec<_> = configs.iter().map(load).collect();
+    let outcomes = try_join_all(configs.iter().map(begin)).await;
     let (mut apis, mut problems, mut lost) = (Vec::new(), Problems::default(), None);
-    for (config, load) in configs.into_iter().zip(loads) {
-        match load.await.map_err(load_broke)? {
+    for (config, outcome) in configs.into_iter().zip(outcomes.map_err(load_broke)?) {
+        match outcome {
             Ok(loaded) => {
                 let others = apis
                     .iter()

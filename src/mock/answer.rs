@@ -27,13 +27,11 @@ pub(crate) fn first_answer(document: &Document, operation: &Operation) -> (Respo
 /// The answer once an operation is done: the first other success that it declares.
 pub(crate) fn done_answer(document: &Document, operation: &Operation) -> Response {
     let mut declared = response::successes(document, operation).into_iter();
-    match declared.find(|response| !is_accepted(response)) {
-        Some(done) => answer_of(document, operation, Some(done)),
-        None => {
-            let body = br#"{"status":"succeeded"}"#.to_vec();
-            with_body(StatusCode::OK, "application/json", body)
-        }
+    if let Some(done) = declared.find(|response| !is_accepted(response)) {
+        return answer_of(document, operation, Some(done));
     }
+    let body = br#"{"status":"succeeded"}"#.to_vec();
+    with_body(StatusCode::OK, "application/json", body)
 }
 
 fn is_accepted(response: &ResponseObject<'_>) -> bool {

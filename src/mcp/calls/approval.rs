@@ -84,7 +84,7 @@ pub(crate) struct Approver {
 
 impl Approver {
     pub(crate) fn new(asked_by: AskedBy, shared: Option<Arc<SharedState>>) -> Self {
-        let random = StateKeys::random();
+        let random = shared.is_none().then(StateKeys::random).flatten();
         let keys = shared.as_ref().map(|shared| &shared.keys);
         let keys = keys.or(random.as_ref());
         let links = keys.filter(|_| asked_by.link);

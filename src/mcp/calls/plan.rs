@@ -31,10 +31,6 @@ use crate::text;
 use crate::text::hex;
 
 /// Outcome of looking for what a tool is called for.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box would be one more for each call"
-)]
 pub(crate) enum Plan {
     /// A call of an operation.
     Call(OperationCall),

@@ -21,10 +21,10 @@ use crate::text::{MAX_DESCRIPTION_BYTES, one_line, truncate};
 pub(crate) struct MetaTools {
     prefix: String,
     /// The names of the meta-tools that call operations that read, write and are destructive.
-    pub(in crate::mcp) calling_names: Arc<[String; 3]>,
+    pub(crate) calling_names: Arc<[String; 3]>,
     tools: Vec<MetaTool>,
     /// True in search mode, in which they take the place of all other tools.
-    pub(in crate::mcp) searches: bool,
+    pub(crate) searches: bool,
     /// The operations that are listed beside the meta-tools, each with the index of its API.
     pub(crate) pinned: Vec<(usize, ToolIndex)>,
     /// A sentence that names the APIs of the endpoint that are missing, one of which may have what

@@ -71,7 +71,7 @@ pub(super) fn meant_branch(mut refused: Vec<Vec<Problem>>, place: &str) -> Branc
     };
     let level = |pointer: &str| pointer.matches('/').count();
     let by_constant = |problem: &Problem| {
-        level(&problem.pointer) <= level(place) + 1 && problem.kind == ProblemKind::Constant
+        problem.kind == ProblemKind::Constant && level(&problem.pointer) <= level(place) + 1
     };
     let ways: [&dyn Fn(&Problem) -> bool; 3] = [&by_type, &by_null, &by_constant];
     for by in ways {

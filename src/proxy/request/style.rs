@@ -70,6 +70,7 @@ pub(crate) fn path(name: &str, value: &Value, style: Style, explode: bool, keep:
         (Style::Matrix, _) => matrix(&mut out, name, keep, |out| {
             write_value(out, value, explode, ",", keep);
         }),
+        (_, Value::Object(_)) => write_value(&mut out, value, explode, ",", keep),
         _ => write_value(&mut out, value, explode, separator(style, keep), keep),
     }
     out
@@ -182,7 +183,7 @@ fn push_scalar(out: &mut String, value: &Value, keep: Keep) {
     }
 }
 
-/// Writes `;name=value`, or `;name` if the value is empty (RFC 6570 section 3.2.7).
+/// Writes `;name=value`, or `;name` if the text of the value is empty (RFC 6570 section 3.2.1).
 fn matrix(out: &mut String, name: &str, keep: Keep, write: impl FnOnce(&mut String)) {
     out.push(';');
     push_encoded(out, name, keep);

@@ -89,10 +89,12 @@ pub async fn complete_document(
 ) -> Vec<Diagnostic> {
     let first = match document.files.first() {
         Some(file) if policy != ExternalReferences::None => outside(file.text()),
-        _ => return Vec::new(),
+        _ => Vec::new(),
     };
+    if first.is_empty() {
+        return Vec::new();
+    }
     let place = match source {
-        _ if first.is_empty() => None,
         Source::Path(path) => path.canonicalize().ok().map(Source::Path),
         Source::Url(_) => Some(source.clone()),
         Source::Stdin => None,

@@ -98,14 +98,12 @@ pub(crate) fn resolve_base_url(
         }
         (parsed, _) => parsed,
     };
-    parsed.map_or_else(
-        |error| {
-            // What does not parse may still hold a password before an `@`.
-            let shown = text.rsplit_once('@').map_or(&*text, |(_, host)| host);
-            Err(ServerError::unusable(shown, &error.to_string()))
-        },
-        usable,
-    )
+    let parsed = parsed.map_err(|error| {
+        // What does not parse may still hold a password before an `@`.
+        let shown = text.rsplit_once('@').map_or(&*text, |(_, host)| host);
+        ServerError::unusable(shown, &error.to_string())
+    });
+    parsed.and_then(usable)
 }
 
 fn no_server() -> ServerError {

@@ -88,14 +88,23 @@ fn add_schemas<'s>(
 }
 
 /// Gives the members of a value, at every depth, the names that `rename` returns. It gets the name
-/// of a member, the schemas that describe the object, and the object. `schemas`, which are in
-/// `root`, describe the value, which is `depth` levels deep.
+/// of a member, the schemas that describe the object, and the object. `schema`, which is in `root`,
+/// describes the value.
 pub(crate) fn rename_members(
+    value: &mut Value,
+    schema: &JsonObject,
+    root: &JsonObject,
+    mut rename: impl FnMut(&str, &[&JsonObject], &JsonObject) -> Option<String>,
+) {
+    rename_at(value, &[schema], root, 0, &mut rename);
+}
+
+fn rename_at(
     value: &mut Value,
     schemas: &[&JsonObject],
     root: &JsonObject,
     depth: usize,
-    rename: &mut dyn FnMut(&str, &[&JsonObject], &JsonObject) -> Option<String>,
+    rename: &mut impl FnMut(&str, &[&JsonObject], &JsonObject) -> Option<String>,
 ) {
     if depth > MAX_DEPTH {
         return;
@@ -115,7 +124,7 @@ pub(crate) fn rename_members(
                 let declared = new_is_declared.unwrap_or(&name);
                 let inner = all.iter().flat_map(|schema| of_member(schema, declared));
                 let inner: Vec<&JsonObject> = inner.collect();
-                rename_members(&mut member, &inner, root, depth + 1, rename);
+                rename_at(&mut member, &inner, root, depth + 1, rename);
                 members.insert(new.unwrap_or(name), member);
             }
         }
@@ -123,7 +132,7 @@ pub(crate) fn rename_members(
             for (index, item) in items.iter_mut().enumerate() {
                 let inner = all.iter().flat_map(|schema| of_item(schema, index));
                 let inner: Vec<&JsonObject> = inner.collect();
-                rename_members(item, &inner, root, depth + 1, rename);
+                rename_at(item, &inner, root, depth + 1, rename);
             }
         }
         _ => {}

@@ -63,7 +63,7 @@ impl NewNames {
     /// with the keys, describes at that place is renamed, so that free keys of the caller stay as
     /// they are.
     pub fn restore(&self, arguments: &mut Value, root: &JsonObject) {
-        rename_members(arguments, &[root], root, 0, &mut |key, schemas, _| {
+        rename_members(arguments, root, root, |key, schemas, _| {
             let (name, _) = self.0.iter().find(|(_, known)| *known == key)?;
             mention(schemas, key).then(|| name.clone())
         });
@@ -80,19 +80,13 @@ impl NewNames {
         root: &Schema,
     ) -> Result<(), (String, String)> {
         let mut twice = None;
-        rename_members(
-            arguments,
-            &[root],
-            root,
-            0,
-            &mut |name, schemas, members| {
-                let key = self.key_of(name).filter(|key| mention(schemas, key))?;
-                if members.contains_key(key) {
-                    twice = Some((name.to_owned(), key.clone()));
-                }
-                Some(key.clone())
-            },
-        );
+        rename_members(arguments, root, root, |name, schemas, members| {
+            let key = self.key_of(name).filter(|key| mention(schemas, key))?;
+            if members.contains_key(key) {
+                twice = Some((name.to_owned(), key.clone()));
+            }
+            Some(key.clone())
+        });
         twice.map_or(Ok(()), Err)
     }
 
@@ -120,7 +114,7 @@ impl NewNames {
                 (_, single) => std::slice::from_mut(single),
             };
             for value in listed {
-                rename_members(value, &[&*schema], root, 0, &mut |name, schemas, _| {
+                rename_members(value, schema, root, |name, schemas, _| {
                     let key = self.key_of(name).filter(|_| mention(schemas, name))?;
                     Some(key.clone())
                 });

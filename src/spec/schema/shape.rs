@@ -10,7 +10,7 @@ use crate::spec::document::Version;
 /// Documents give constants, defaults and examples that their own type refuses. A constant counts
 /// more than the type; a default or an example that is refused only misleads.
 pub(crate) fn drop_contradictions(out: &mut JsonObject) {
-    let kinds = types_of(out);
+    let kinds = types_of(out).to_vec();
     if kinds.is_empty() {
         return;
     }
@@ -21,24 +21,18 @@ pub(crate) fn drop_contradictions(out: &mut JsonObject) {
     let requires = has_keyword(out, "required");
     let refused =
         |value: &Value| !fits(value) || (requires && value.as_object().is_some_and(Map::is_empty));
-    let values = |key| keyword(out, key).and_then(Value::as_array);
-    // The constants of a list are meant for its items.
-    let wrong = if kinds == ["array"] { "enum" } else { "type" };
-    let contradictions = [
-        (
-            wrong,
-            values("enum").is_some_and(|values| !values.iter().any(fits)),
-        ),
-        ("default", keyword(out, "default").is_some_and(refused)),
-        (
-            "examples",
-            values("examples").is_some_and(|values| values.iter().any(refused)),
-        ),
-    ];
-    for (key, contradicts) in contradictions {
-        if contradicts {
-            remove_keyword(out, key);
-        }
+    let values = keyword(out, "enum").and_then(Value::as_array);
+    if values.is_some_and(|values| !values.iter().any(fits)) {
+        // The constants of a list are meant for its items.
+        let wrong = if kinds == ["array"] { "enum" } else { "type" };
+        remove_keyword(out, wrong);
+    }
+    if keyword(out, "default").is_some_and(refused) {
+        remove_keyword(out, "default");
+    }
+    let values = keyword(out, "examples").and_then(Value::as_array);
+    if values.is_some_and(|values| values.iter().any(refused)) {
+        remove_keyword(out, "examples");
     }
 }
 

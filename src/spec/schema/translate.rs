@@ -215,14 +215,13 @@ impl<'d> Translator<'d> {
     /// Keywords that hold schemas (2020-12 core section 10).
     fn applicator(&mut self, key: &str, held: Holds, value: Value, out: &mut JsonObject) {
         let translated = match (key, held, value) {
-            (_, Holds::Named, Value::Object(map)) => {
-                let mut kept = JsonObject::new();
-                for (name, schema) in map {
-                    if key != "patternProperties" || self.is_pattern(&name) {
-                        kept.insert(name, self.inner(schema));
-                    }
+            (_, Holds::Named, Value::Object(mut map)) => {
+                if key == "patternProperties" {
+                    map.retain(|pattern, _| self.is_pattern(pattern));
                 }
-                Value::Object(kept)
+                let schemas = map.into_iter();
+                let translated = schemas.map(|(name, schema)| (name, self.inner(schema)));
+                Value::Object(translated.collect())
             }
             (_, Holds::Listed, Value::Array(schemas)) if !schemas.is_empty() => {
                 let translated = schemas.into_iter().map(|schema| self.inner(schema));

@@ -287,7 +287,7 @@ impl<'a> XmlBody<'a> {
                         self.write_text(kind, item)?;
                     }
                     _ => {
-                        self.element(item_name.unwrap_or(name), &of_item, item, item.is_array())?
+                        self.element(item_name.unwrap_or(name), &of_item, item, item.is_array())?;
                     }
                 }
             }
