@@ -1,5 +1,5 @@
-//! The help of the commands: the most needed settings with `-h`, all of them with `--help`; and
-//! what was probably meant by a command line that is wrong.
+//! The help of the commands: the most needed settings with `-h`, and with `--help` all that have a
+//! flag, but for `install`; and what was probably meant by a command line that is wrong.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

@@ -10,10 +10,10 @@
 //!
 //! - A `ListedTool` of `mcp/visible.rs`, whose JSON has its hints and schema: `MetaToolKind` is only
 //!   for tools that every API has.
-//! - `listed_beside_operations` in `mcp/catalog.rs` lists it, and `plan` in `mcp/calls/plan.rs`
-//!   finds it.
-//! - `catalog_for` in `mcp/endpoint_state.rs` waits for all APIs that it calls, and `clashes_with` in
-//!   `api/clashes.rs` compares its name.
+//! - Let `listed_beside_operations` in `mcp/catalog.rs` list it, and `plan` in `mcp/calls/plan.rs`
+//!   find it.
+//! - Let `catalog_for` in `mcp/endpoint_state.rs` wait for all APIs that it calls, and `clashes_with`
+//!   in `api/clashes.rs` compare its name.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Observability of calls: metrics, traces and the audit log. The code that makes a call wraps it
-//! in a [`call::CallObservation`]; events on the way are noted by one line where they happen.
+//! Observability of calls: metrics, traces and the audit log. What answers a request of a client
+//! wraps it in a [`call::CallObservation`]; events on the way are noted by one line where they
+//! happen. Calls by `openapi-mcp call` and by programs that use the library are not observed.
 //!
 //! The observers belong to the process, as the log does. Without any, a note is one load and one
 //! branch.

@@ -1,5 +1,5 @@
 //! A question: its words, what they may also mean, and what it wants to do. Synonyms are words that
-//! mean the same to people who use APIs: general ones and abbreviations, none of any one API.
+//! mean the same to people who use APIs.
 
 use std::sync::LazyLock;
 

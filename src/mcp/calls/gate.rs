@@ -1,9 +1,9 @@
-//! What may happen before anything leaves this process. Every call of an operation passes here, and
-//! only what passes can be made: it takes an [`Admitted`], which nothing else makes.
+//! What happens before anything leaves this process. Every call of an operation by a client passes
+//! here, and only what passes can be made: it takes an [`Admitted`], which nothing else makes.
 //!
 //! A plan names only tools that exist for its caller. Then, in this order: the scopes of the caller;
-//! the arguments, once; the request with masked credentials; and the consent of a person. So nobody
-//! is asked about a call that would fail.
+//! the arguments, once; and if a person must agree, the request with masked credentials, and the
+//! consent. So nobody is asked about a call that would fail.
 
 use std::sync::Arc;
 

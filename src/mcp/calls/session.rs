@@ -1,4 +1,5 @@
-//! One request of a client, from its parameters to the answer. Nothing else calls an API.
+//! One request of a client, from its parameters to the answer. Nothing else in this program calls an
+//! API.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
 //! The state of a client between its messages: one value for stdio, and one for each session over
 //! HTTP; and the messages on their way to it, in their order.
-//!
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Sending a request and reading the reply, within limits of time and size.
+//! Sending a request and reading the reply, within limits of size. The caller applies the limit of
+//! time, but for that of a stream.
 
 mod file_sink;
 mod network_error;
