@@ -18,10 +18,11 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
+use super::body::{BodyMemory, receive_body};
 use super::event_stream;
 use super::host_and_origin::{Allowed, guard, refused, refused_method};
 use super::message;
-use super::message::{BodyMemory, receive_body, refused_message};
+use super::message::refused_message;
 use super::page::asks_for_page;
 use super::sessions::{SESSION_ID_HEADER, Sessions, UsedSession};
 use crate::admission::ClientAdmission;
@@ -169,7 +170,7 @@ impl Front {
         request: McpRequest,
     ) -> Answer {
         let connection = Arc::new(Connection::new(
-            server.state.changes(origin.caller.granted()),
+            server.state.subscribe(origin.caller.granted()),
         ));
         origin.connection = Some(Arc::clone(&connection));
         let owner = origin.caller.client.as_ref().map(|client| client.key);

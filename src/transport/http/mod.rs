@@ -8,11 +8,12 @@
 //! effect.
 
 pub(crate) mod approve;
+mod body;
 mod connection;
 mod event_stream;
 mod front;
 pub(crate) mod host_and_origin;
-pub(crate) mod message;
+mod message;
 pub(crate) mod monitoring;
 pub(crate) mod page;
 mod router;

@@ -17,9 +17,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
 use super::approve::{self, ApprovalRoute};
+use super::body::BodyMemory;
 use super::front::Front;
 use super::host_and_origin::{Allowed, guard_routes};
-use super::message::BodyMemory;
 use super::monitoring::Health;
 use super::page::{ServedPage, serve_page};
 use super::sessions::Sessions;
