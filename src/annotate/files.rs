@@ -79,8 +79,8 @@ impl Files {
         schema
     }
 
-    /// Describes how to give the files of a form.
-    pub(crate) fn describe(
+    /// Puts the schemas of files in place of those that a form has for them.
+    pub(crate) fn put_schemas(
         self,
         root: &mut JsonObject,
         names: Option<&NewNames>,
@@ -89,7 +89,7 @@ impl Files {
         for (index, media_type) in body.media_types().enumerate() {
             if media_type.kind == MediaKind::Multipart {
                 let branch = (!body.alternatives.is_empty()).then_some(index);
-                describe_of(self, root, names, media_type, branch);
+                put_schemas_of(self, root, names, media_type, branch);
             }
         }
     }
@@ -104,7 +104,7 @@ pub(super) fn body_mut(root: &mut JsonObject, branch: Option<usize>) -> Option<&
     }
 }
 
-fn describe_of(
+fn put_schemas_of(
     files: Files,
     root: &mut JsonObject,
     names: Option<&NewNames>,
@@ -142,6 +142,7 @@ fn describe_of(
             .into_iter()
             .filter_map(|key| property.get(key)?.as_array())
             .any(|branches| branches.iter().any(is_list));
+        // What is not binary may be given as a text too.
         let mut file = if encoding.binary && may_be_list {
             files.schema_of_many()
         } else if encoding.binary {

@@ -49,7 +49,7 @@ pub(crate) fn input_schema(
     let mut completed = schemas.complete(root, options);
     if let Some(body) = &operation.body {
         accept_nulls(&mut completed.schema, body);
-        files.describe(&mut completed.schema, completed.names.as_ref(), body);
+        files.put_schemas(&mut completed.schema, completed.names.as_ref(), body);
     }
     completed
 }

@@ -20,9 +20,9 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state of an endpoint, which the handlers of its clients share.
 pub(crate) struct EndpointState {
-    state: watch::Sender<ApiState>,
+    state: watch::Sender<CatalogState>,
     /// Number of times that the list of tools has changed.
-    changes: watch::Sender<u64>,
+    change_count: watch::Sender<u64>,
     /// Interval at which the document is checked for changes.
     pub(crate) reload: Option<Duration>,
     /// True if clients are notified of changes.
@@ -77,7 +77,7 @@ impl Changes {
     }
 }
 
-enum ApiState {
+enum CatalogState {
     /// No catalog yet.
     Pending,
     Ready(Arc<Catalog>),
@@ -96,8 +96,8 @@ impl EndpointState {
         Self {
             server_meta: server_meta(&introduction.server_info).into(),
             introduction,
-            state: watch::Sender::new(ApiState::Pending),
-            changes: watch::Sender::new(0),
+            state: watch::Sender::new(CatalogState::Pending),
+            change_count: watch::Sender::new(0),
             reload,
             tells_changes,
             was_listed_early: AtomicBool::new(false),
@@ -108,22 +108,24 @@ impl EndpointState {
     /// Serves this catalog from now on, and notifies subscribers if the list of tools changed.
     pub(crate) fn ready(&self, served: Catalog) {
         let is_other = match &*self.state.borrow() {
-            ApiState::Pending => false,
-            ApiState::Failed(_) => true,
+            CatalogState::Pending => false,
+            CatalogState::Failed(_) => true,
             // No client must be notified of a change of a list that no client has read.
-            ApiState::Ready(before) => {
+            CatalogState::Ready(before) => {
                 let is_known = before.is_decided() || self.was_listed_early.load(Ordering::Relaxed);
                 is_known && ListPieces::new(before, None).ne(ListPieces::new(&served, None))
             }
         };
-        self.state.send_replace(ApiState::Ready(Arc::new(served)));
+        self.state
+            .send_replace(CatalogState::Ready(Arc::new(served)));
         if is_other {
-            self.changes.send_modify(|count| *count += 1);
+            self.change_count.send_modify(|count| *count += 1);
         }
     }
 
     pub(crate) fn fail(&self, why: &str) {
-        self.state.send_replace(ApiState::Failed(why.to_owned()));
+        self.state
+            .send_replace(CatalogState::Failed(why.to_owned()));
     }
 
     /// The introduction of the server as it is now.
@@ -138,16 +140,16 @@ impl EndpointState {
     /// The member of `_meta` that names the server in results.
     pub(crate) fn server_meta(&self) -> Arc<str> {
         match &*self.state.borrow() {
-            ApiState::Ready(served) => Arc::clone(&served.server_meta),
-            ApiState::Pending | ApiState::Failed(_) => Arc::clone(&self.server_meta),
+            CatalogState::Ready(served) => Arc::clone(&served.server_meta),
+            CatalogState::Pending | CatalogState::Failed(_) => Arc::clone(&self.server_meta),
         }
     }
 
     /// The current catalog, if there is one.
     pub(crate) fn served(&self) -> Option<Arc<Catalog>> {
         match &*self.state.borrow() {
-            ApiState::Ready(served) => Some(Arc::clone(served)),
-            ApiState::Pending | ApiState::Failed(_) => None,
+            CatalogState::Ready(served) => Some(Arc::clone(served)),
+            CatalogState::Pending | CatalogState::Failed(_) => None,
         }
     }
 
@@ -161,22 +163,22 @@ impl EndpointState {
         &self,
         is_right: impl Fn(&Catalog) -> bool,
     ) -> Result<Arc<Catalog>, ErrorData> {
-        if let ApiState::Ready(served) = &*self.state.borrow()
+        if let CatalogState::Ready(served) = &*self.state.borrow()
             && is_right(served)
         {
             return Ok(Arc::clone(served));
         }
         let mut states = self.state.subscribe();
-        let is_over = |state: &ApiState| match state {
-            ApiState::Pending => false,
-            ApiState::Ready(catalog) => is_right(catalog),
-            ApiState::Failed(_) => true,
+        let is_over = |state: &CatalogState| match state {
+            CatalogState::Pending => false,
+            CatalogState::Ready(catalog) => is_right(catalog),
+            CatalogState::Failed(_) => true,
         };
         match states.wait_for(is_over).await.as_deref() {
-            Ok(ApiState::Ready(served)) => Ok(Arc::clone(served)),
-            Ok(ApiState::Failed(why)) => Err(ErrorData::internal_error(why.clone(), None)),
+            Ok(CatalogState::Ready(served)) => Ok(Arc::clone(served)),
+            Ok(CatalogState::Failed(why)) => Err(ErrorData::internal_error(why.clone(), None)),
             // The sender lives as long as this value.
-            Ok(ApiState::Pending) | Err(_) => {
+            Ok(CatalogState::Pending) | Err(_) => {
                 Err(ErrorData::internal_error("the server is ending", None))
             }
         }
@@ -229,9 +231,9 @@ impl EndpointState {
     }
 
     /// Subscribes to changes from now on, for a client to which this is granted.
-    pub(crate) fn changes(self: &Arc<Self>, granted: &ClientGrant) -> Changes {
+    pub(crate) fn subscribe(self: &Arc<Self>, granted: &ClientGrant) -> Changes {
         Changes {
-            counts: self.changes.subscribe(),
+            counts: self.change_count.subscribe(),
             state: Arc::clone(self),
             granted: granted.clone(),
             seen: self.list_digest(granted),

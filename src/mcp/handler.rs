@@ -82,7 +82,7 @@ impl ServerHandler for McpServer {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.state.tells_changes {
-            let mut changes = self.state.changes(&NO_TOKEN);
+            let mut changes = self.state.subscribe(&NO_TOKEN);
             tokio::spawn(async move {
                 while !context.peer.is_transport_closed() {
                     let was_sent = tokio::select! {
@@ -159,7 +159,7 @@ impl ServerHandler for McpServer {
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.state.changes(&NO_TOKEN);
+        let mut changes = self.state.subscribe(&NO_TOKEN);
         changes.is_wanted = subscription.accepted().tools_list_changed == Some(true);
         loop {
             tokio::select! {

@@ -41,7 +41,7 @@ pub async fn serve(server: McpServer, stop: CancellationToken) -> io::Result<()>
     let (outbox, messages) = Outbox::new();
     let writing = tokio::spawn(Arc::clone(&output).write_lines(messages, stdout));
     let client = Arc::new(StdioClient {
-        connection: Arc::new(Connection::new(server.state.changes(&NO_TOKEN))),
+        connection: Arc::new(Connection::new(server.state.subscribe(&NO_TOKEN))),
         server,
         outbox,
         output: Arc::clone(&output),

@@ -46,7 +46,7 @@ impl McpServer {
         })?;
         let info = self.state.introduction();
         let accepted = requested.supported_by(&info.capabilities);
-        let mut changes = self.state.changes(origin.caller.granted());
+        let mut changes = self.state.subscribe(origin.caller.granted());
         let meta = json!({ SUBSCRIPTION_ID_KEY: id });
         let acknowledged = json!({ "_meta": &meta, "notifications": &accepted });
         send(
