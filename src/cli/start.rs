@@ -145,13 +145,20 @@ async fn load_into(
     if before.is_none() {
         load::warn_about_insecure_upstream(config);
     }
-    let lists_all = server.apis.lists_all(index);
+    let mut lists_all = server.apis.lists_all(index);
     let Loaded {
         api,
         diagnostics,
         mock,
         seen,
-    } = load::load_api(config, LoadPurpose::Serve { lists_all }).await?;
+    } = loop {
+        let loaded = load::load_api(config, LoadPurpose::Serve { lists_all }).await?;
+        // While it was loaded, another API may have made an endpoint list all tools.
+        if lists_all || !loaded.api.is_finished_on_use() || !server.apis.lists_all(index) {
+            break loaded;
+        }
+        lists_all = true;
+    };
     let lost = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
