@@ -46,11 +46,14 @@ enum DiffFormat {
 
 pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
     if command.settings.api.document.spec.is_some() {
-        let problem = "diff takes two documents, OLD and NEW; leave --spec out".to_owned();
+        let problem =
+            "diff takes two documents, OLD and NEW; leave --spec (or OPENAPI_MCP_SPEC) out"
+                .to_owned();
         return Err(Failure::setting(problem));
     }
     if !command.config.api.is_empty() {
-        let problem = "diff takes two documents, OLD and NEW; leave --api out".to_owned();
+        let problem = "diff takes two documents, OLD and NEW; leave --api (or OPENAPI_MCP_API) out"
+            .to_owned();
         return Err(Failure::setting(problem));
     }
     let spinner = Spinner::start("reading both documents");

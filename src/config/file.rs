@@ -173,7 +173,9 @@ fn read_keys<T: Args + DeserializeOwned + Default>(
                 } else {
                     rules.overrides = read_rules(&value, problems);
                 }
-                rules.written.insert(key.clone(), value.clone());
+                if value.as_array().is_none_or(|list| !list.is_empty()) {
+                    rules.written.insert(key.clone(), value.clone());
+                }
                 false
             }
             "auth" => can_be_read::<Schemes>(&key, &value, Disclosure::Hidden, problems),

@@ -150,7 +150,7 @@ impl LayeredSettings {
     }
 
     /// Makes the chosen one of several APIs the only one, without a name, and returns it, for a
-    /// command that takes one API. If none is chosen, the names are reported when the settings are
+    /// command that takes one API. Its tools keep their names, which rules and patterns match. If none is chosen, the names are reported when the settings are
     /// resolved.
     ///
     /// # Errors
@@ -167,8 +167,11 @@ impl LayeredSettings {
             1 => {
                 apis.retain(is_kept);
                 let mut only = apis.first_mut();
-                if let Some(only) = &mut only {
-                    only.name = None;
+                if let Some(only) = &mut only
+                    && let Some(name) = only.name.take()
+                {
+                    let prefix = &mut only.api.tool_prefix;
+                    prefix.get_or_insert_with(|| format!("{name}_"));
                 }
                 Ok(only)
             }

@@ -28,8 +28,10 @@ use crate::cli::load::{self, LoadPurpose, SettingsUse};
 use crate::cli::operating_system::OperatingSystem;
 use crate::cli::{ConfigFile, output};
 use crate::config::about::{is_server_name, web_address};
-use crate::config::overrides::variables_of_rules;
-use crate::config::settings::{ApiSettings, CommandSettings, LogLevel, ServerSettings};
+use crate::config::overrides::{secrets_of_rules, variables_of_rules};
+use crate::config::settings::{
+    ApiSettings, CommandSettings, LogLevel, ProcessSettings, ServerSettings,
+};
 use crate::config::{self, ApiConfig, LayeredSettings, NamedSettings, Problems, variables};
 use crate::error::Failure;
 use crate::spec::Document;
@@ -97,6 +99,10 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
             "no tool is left, and a bundle without tools has no use; `openapi-mcp check` says why"
                 .into(),
         ));
+    }
+    let unasked = settings.config.profile.confirmation_warning();
+    if let Some(warning) = unasked.filter(|_| settings.asks_client()) {
+        output::print_remark(&format!("warning: {warning}"));
     }
     let servers = server::declared_servers(document);
     let asked_server = settings.asked_server(&servers);
@@ -176,11 +182,11 @@ impl BundledIcon {
 struct BundleSettings {
     /// Settings as they were given.
     given: CommandSettings,
-    /// Those of the configuration file alone that limit what is called: its rules, and who agrees.
+    /// Those of a server and of a configuration file alone: who agrees to calls, memory, and rules.
     beside: Map<String, Value>,
     /// The variables of headers and rules, for whose values the host asks the user.
     named_variables: BTreeSet<String>,
-    /// The same settings, checked, without the values of these variables.
+    /// The same settings, checked, without the values of the variables of headers.
     config: ApiConfig,
 }
 
@@ -199,9 +205,11 @@ impl BundleSettings {
         let agreed = ServerSettings {
             confirm: layered.server.confirm.clone(),
             confirm_by: layered.server.confirm_by,
+            max_memory: layered.server.max_memory,
             ..ServerSettings::default()
         };
         layered.forget_server();
+        layered.server = agreed.clone();
         let process = layered.process.clone();
         let only = layered.keep_one_without_name().map_err(|found| {
             Failure::setting(format!(
@@ -222,7 +230,8 @@ impl BundleSettings {
         let named_variables = of_headers.chain(variables_of_rules(&rules.overrides));
         let named_variables: BTreeSet<String> = named_variables.map(str::to_owned).collect();
         let mut problems = config::secret_headers(&given.header, &given.document.spec_header);
-        problems.extend(unportable(&given));
+        problems.extend(secrets_of_rules(&rules.overrides));
+        problems.extend(unportable(&given, &process));
         problems.extend(variables::not_variable_names(
             named_variables.iter().map(String::as_str),
         ));
@@ -238,6 +247,12 @@ impl BundleSettings {
             named_variables,
             config: load::resolve_one_api(layered, SettingsUse::Bundle, LogLevel::Error)?,
         })
+    }
+
+    /// Returns true if the client asks its user about calls.
+    fn asks_client(&self) -> bool {
+        let by = self.beside.get("confirm_by");
+        self.config.options.annotate.confirm.is_on() && by.is_none_or(|by| by == "client")
     }
 
     /// The server for whose variables the host asks the user.
@@ -283,8 +298,8 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
 }
 
 /// Lists the settings for which a file of this machine would be needed on others.
-fn unportable(settings: &ApiSettings) -> Vec<String> {
-    let upstream = &settings.upstream;
+fn unportable(settings: &ApiSettings, process: &ProcessSettings) -> Vec<String> {
+    let (upstream, shared) = (&settings.upstream, &process.shared_state);
     let flags = [
         ("--ca-cert", !upstream.ca_cert.is_empty()),
         ("`client_cert`", upstream.client_cert.is_some()),
@@ -293,6 +308,11 @@ fn unportable(settings: &ApiSettings) -> Vec<String> {
         ("--header-file", !settings.header_file.is_empty()),
         ("--proxy", upstream.proxy.is_some()),
         ("auth", !settings.credentials.auth.is_empty()),
+        ("`token_store`", settings.credentials.token_store.is_some()),
+        ("`tenants`", settings.tenants.is_some()),
+        ("--shared-state", shared.shared_state.is_some()),
+        ("`state_key_env`", shared.state_key_env.is_some()),
+        ("`state_key_file`", shared.state_key_file.is_some()),
     ];
     let given = flags.into_iter().filter(|(_, is_given)| *is_given);
     given

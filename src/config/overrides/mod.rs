@@ -14,6 +14,7 @@ use crate::annotate::{DescriptionDetail, Override, Pattern, Rule};
 use crate::config::problems::{Disclosure, Problems, join_path, key_names, read_all};
 use crate::config::transport::Transport;
 use crate::credentials::forward::Forwarding;
+use crate::redact::carries_credential;
 use crate::results::filter::check_program;
 use crate::spec::Location;
 use crate::spec::operation::response_rule::ResponseRule;
@@ -127,6 +128,25 @@ fn argument_rules(rules: &[Rule]) -> impl Iterator<Item = (&Rule, &ArgumentRule)
         let arguments = rule.says.arguments.iter();
         arguments.map(move |argument| (rule, argument))
     })
+}
+
+/// A sentence for each rule in which the value of a header with a credential is written out.
+pub(crate) fn secrets_of_rules(rules: &[Rule]) -> Vec<String> {
+    let problem = |(rule, argument): (&Rule, &ArgumentRule)| {
+        let ArgumentTarget::Parameter(Location::Header, name) = &argument.target else {
+            return None;
+        };
+        let is_written =
+            matches!(argument.value, Some(ValueSource::Literal(_))) || argument.default.is_some();
+        let is_secret = is_written && carries_credential(&name.parse().ok()?);
+        is_secret.then(|| {
+            format!(
+                "{}: the value of `{}` is a credential that would be written out; put it into a variable, and give {{ env: VARIABLE }}",
+                rule.name, argument.target
+            )
+        })
+    };
+    argument_rules(rules).filter_map(problem).collect()
 }
 
 /// Checks that the transport has the clients' values that rules send.

@@ -200,6 +200,16 @@ fn a_bundle_holds_what_limits_its_calls() {
         "{}",
         stderr(&refused)
     );
+    let written = make(
+        "overrides: [{ match: { method: GET }, arguments: { \"header:If-Match\": { optional: true, value: hunter2 }, \"header:X-Api-Key\": { optional: true, value: hunter2 } } }]",
+    );
+    assert_eq!(written.status.code(), Some(2), "{}", stderr(&written));
+    assert!(
+        stderr(&written).contains("`header:X-Api-Key` is a credential")
+            && !stderr(&written).contains("hunter2"),
+        "{}",
+        stderr(&written)
+    );
     let rules = "overrides: [{ match: { method: DELETE }, enabled: false }, { match: { method: GET }, arguments: { \"cookie:lang\": { value: { env: A_LANGUAGE } } } }]";
     let made = make(rules);
     assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));

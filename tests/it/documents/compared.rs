@@ -72,7 +72,7 @@ fn what_breaks_a_client_is_told_from_what_does_not() {
 fn a_new_version_is_compared_as_the_tools_that_clients_see() {
     let other = run(&["diff", &petstore(), &petstore(), "--api", "pets=other.yaml"]);
     assert_eq!(other.status.code(), Some(2), "{}", stderr(&other));
-    assert!(stderr(&other).contains("leave --api out"));
+    assert!(stderr(&other).contains("leave --api (or OPENAPI_MCP_API) out"));
     let same = run(&["diff", &petstore(), &petstore()]);
     assert_eq!(same.status.code(), Some(0), "{}", stderr(&same));
     assert!(
