@@ -2,8 +2,8 @@
 //!
 //! The document and the list of tools never change once the API is built, and a call allocates
 //! nothing in proportion to the document. The state of an API is in its parts: limits, circuit
-//! breakers, access tokens, and what is made on first use: validators, the search index, and in
-//! search mode input schemas, of which the most recently used are kept.
+//! breakers, the budget of retries, access tokens, and what is made on first use, among it validators,
+//! the search index, and in search mode input schemas, of which the most recently used are kept.
 
 pub(crate) mod about;
 pub(crate) mod bound_tool;

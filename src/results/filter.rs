@@ -1,9 +1,10 @@
 //! Filters of replies: jq programs that a model writes, run over a reply's JSON.
 //!
 //! The language can ask for more time and memory than there is. So a program runs in a process of
-//! its own: this program again, without environment, with limits of time and memory that the system
-//! keeps. A filter that asks for too much ends, and nothing else does. `JMESPath` is not offered: the
-//! library for it reads number literals wrongly if numbers keep all their digits.
+//! its own: this program again, without our environment. On Unix, the system limits its time and
+//! memory; elsewhere this process limits its time alone. A filter that takes too long ends, and nothing
+//! else does. `JMESPath` is not offered: the library for it reads number literals wrongly if numbers
+//! keep all their digits.
 
 use std::path::PathBuf;
 use std::process::Stdio;

@@ -1,6 +1,6 @@
-//! What the policies `spec` and `infer` read beside the method of an operation. For `spec` it is what
-//! an operation requires: evidence, not a guess. For `infer`, words that make a tool look less
-//! dangerous than its method does.
+//! What policies read beside the method of an operation, besides the words in `caution.rs`: what an
+//! operation requires, which is evidence and not a guess, for each policy but `method`; and for
+//! `infer`, words that make a tool look less dangerous than its method does.
 
 use http::Method;
 
