@@ -134,8 +134,8 @@ impl<'c> CallAuthentication<'c> {
         })
     }
 
-    /// Sets the headers of a request that are made anew for each. Nothing else of the request changes after that but for headers of the connection
-    /// and of the trace.
+    /// Sets the headers of a request that are made anew for each. Nothing else of the request changes
+    /// after that but for headers of the connection and of the trace.
     ///
     /// # Errors
     /// [`CallError`] if the request cannot be signed.

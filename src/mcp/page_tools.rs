@@ -1,6 +1,6 @@
 //! The tools as the page for people shows them: a ranked list, one tool in detail, and the request
-//! that a call would make. The page requests them by methods that are not MCP's, so that `tools/list` does not get longer for
-//! clients.
+//! that a call would make. The page requests them by methods that are not MCP's, so that `tools/list`
+//! does not get longer for clients.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! The operations of an endpoint that a caller may list and call, and their names. [`CatalogApi::decide`]
-//! decides once for each set of rights, and lists, searches, descriptions, suggestions and calls all
-//! read that decision.
+//! The operations of an endpoint that a caller may list and call, and their names.
+//! [`CatalogApi::decide`] decides once for each set of rights, and lists, searches, descriptions,
+//! suggestions and calls all read that decision.
 
 use std::borrow::Cow;
 use std::num::NonZeroUsize;

@@ -121,7 +121,8 @@ pub(crate) struct ConcurrencyLimit {
 }
 
 impl ConcurrencyLimit {
-    /// Makes a limit of that number of calls in flight, and [`WAITING_PER_PLACE`] times as many that wait.
+    /// Makes a limit of that number of calls in flight, and [`WAITING_PER_PLACE`] times as many that
+    /// wait.
     pub(crate) fn new(places: usize) -> Self {
         let capacity = places.min(Semaphore::MAX_PERMITS);
         let queue_capacity = places

@@ -1,8 +1,8 @@
 //! Asks the user for consent before a call, through the client: with an elicitation request in
 //! protocol versions up to 2025-11-25, which have sessions, and with an `input_required` result in
 //! 2026-07-28, which has none. A client that may not or cannot be asked gets a link
-//! (`mcp/calls/by_link.rs`) if `--confirm-by` has `link`, and else a refusal. The questions that were answered are kept, so that each answer is
-//! accepted once.
+//! (`mcp/calls/by_link.rs`) if `--confirm-by` has `link`, and else a refusal. The questions that
+//! were answered are kept, so that each answer is accepted once.
 //!
 //! # Changing which calls are confirmed, and how a person is asked
 //!

@@ -3,9 +3,9 @@
 //!
 //! There are no sessions, and an answer is one JSON body unless something must be sent before it:
 //! any replica can answer any request. Only if the client asks its user (`--confirm`), clients of
-//! versions before 2026-07-28 get a session, because the question must reach them. This module drives hyper itself instead of
-//! using `axum::serve`, which sets no timer, so that the time limit on headers would have no
-//! effect.
+//! versions before 2026-07-28 get a session, because the question must reach them. This module
+//! drives hyper itself instead of using `axum::serve`, which sets no timer, so that the time limit
+//! on headers would have no effect.
 
 pub(crate) mod approve;
 mod body;
