@@ -12,7 +12,7 @@ use super::output;
 use crate::annotate::OutputSchemas;
 use crate::check::diff::{Impact, ToolChange, ToolFacts, compare, facts_of};
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
-use crate::config::{ConfigFile, LayeredSettings};
+use crate::config::{ConfigFile, LayeredSettings, Problems};
 use crate::error::Failure;
 use crate::text::counted;
 
@@ -45,17 +45,16 @@ enum DiffFormat {
 }
 
 pub(crate) async fn run(command: &DiffCommand) -> Result<ExitCode, Failure> {
-    if command.settings.api.document.spec.is_some() {
-        let problem =
-            "diff takes two documents, OLD and NEW; leave --spec (or OPENAPI_MCP_SPEC) out"
-                .to_owned();
-        return Err(Failure::setting(problem));
-    }
-    if !command.config.api.is_empty() {
-        let problem = "diff takes two documents, OLD and NEW; leave --api (or OPENAPI_MCP_API) out"
-            .to_owned();
-        return Err(Failure::setting(problem));
-    }
+    let given = [
+        (
+            "--spec (or OPENAPI_MCP_SPEC)",
+            command.settings.api.document.spec.is_some(),
+        ),
+        ("--api (or OPENAPI_MCP_API)", !command.config.api.is_empty()),
+    ];
+    let given = given.into_iter().filter(|(_, is_given)| *is_given);
+    let refused = |(flag, _)| format!("diff takes two documents, OLD and NEW; leave {flag} out");
+    Problems::from(given.map(refused).collect::<Vec<_>>()).check()?;
     let spinner = Spinner::start("reading both documents");
     let old = tools_of(command, &command.old).await?;
     let new = tools_of(command, &command.new).await?;
@@ -97,7 +96,7 @@ async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts
     let mut settings = command.settings.clone();
     settings.api.document.spec = Some(document.into());
     let layered = LayeredSettings::read(&settings, &ServerSettings::default(), &command.config);
-    let mut config = load::resolve_one_api(layered, SettingsUse::Inspect, LogLevel::Error)?;
+    let (_, mut config) = load::resolve_one_api(layered, SettingsUse::Inspect, LogLevel::Error)?;
     // The usual output schemas describe replies and promise nothing; what the document promises is
     // compared.
     if config.options.annotate.output != OutputSchemas::Off {

@@ -11,7 +11,7 @@ use crate::api::{Api, ApiOptions, BuildError};
 use crate::config::saved_files::{FileStoreSettings, SavedFileSettings, resolve_delivery};
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
 use crate::config::tables::check_tables;
-use crate::config::{self, ApiConfig, Config, LayeredSettings, Problems};
+use crate::config::{self, ApiConfig, Config, LayeredSettings, Problems, ProcessConfig};
 use crate::error::Failure;
 use crate::mcp::api_slot::ListMode;
 use crate::mock;
@@ -120,11 +120,11 @@ pub(crate) fn resolve_one_api(
     layered: LayeredSettings,
     usage: SettingsUse,
     level: LogLevel,
-) -> Result<ApiConfig, Failure> {
-    let config = resolve(layered, usage, level, LogDelivery::Direct)?;
-    let count = config.apis.len();
-    let only = <[ApiConfig; 1]>::try_from(config.apis);
-    only.map(|[api]| api).map_err(|_| {
+) -> Result<(ProcessConfig, ApiConfig), Failure> {
+    let Config { process, apis } = resolve(layered, usage, level, LogDelivery::Direct)?;
+    let count = apis.len();
+    let only = <[ApiConfig; 1]>::try_from(apis);
+    only.map(|[api]| (process, api)).map_err(|_| {
         Failure::setting(format!(
             "this command takes one API, and the settings have {count}; use the settings of one API, with --spec"
         ))
@@ -388,8 +388,12 @@ fn api_options(
 /// known at start.
 fn list_extent(config: &ApiConfig, purpose: LoadPurpose) -> ListExtent {
     let list = &config.list;
+    let needs_all = match purpose {
+        LoadPurpose::Serve { lists_all } => lists_all || config.strict,
+        LoadPurpose::Inspect => true,
+    };
     match list.mode {
-        _ if purpose != LoadPurpose::SERVE || config.strict => ListExtent::All,
+        _ if needs_all => ListExtent::All,
         ListMode::Search => ListExtent::Pinned(list.pins.clone()),
         ListMode::Unset => ListExtent::AllOrPinned(list.pins.clone()),
         ListMode::All | ListMode::Auto => ListExtent::All,

@@ -167,16 +167,15 @@ fn read_keys<T: Args + DeserializeOwned + Default>(
             continue;
         };
         let is_right = match key.as_str() {
-            "overrides" | "access" => {
-                if key == "access" {
-                    rules.access = read_access(&value, problems);
-                } else {
-                    rules.overrides = read_rules(&value, problems);
-                }
-                if value.as_array().is_none_or(|list| !list.is_empty()) {
-                    rules.written.insert(key.clone(), value.clone());
-                }
-                false
+            "overrides" => {
+                rules.overrides = read_rules(&value, problems);
+                rules.written.insert(key, value);
+                continue;
+            }
+            "access" => {
+                rules.access = read_access(&value, problems);
+                rules.written.insert(key, value);
+                continue;
             }
             "auth" => can_be_read::<Schemes>(&key, &value, Disclosure::Hidden, problems),
             "tenants" => can_be_read::<TenantSettings>(&key, &value, Disclosure::Hidden, problems),
@@ -200,6 +199,10 @@ fn read_keys<T: Args + DeserializeOwned + Default>(
             settings.insert(key, value);
         }
     }
+    // An empty list limits nothing.
+    rules
+        .written
+        .retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
     (from_map(settings), rules)
 }
 

@@ -150,8 +150,8 @@ impl LayeredSettings {
     }
 
     /// Makes the chosen one of several APIs the only one, without a name, and returns it, for a
-    /// command that takes one API. Its tools keep their names, which rules and patterns match. If none is chosen, the names are reported when the settings are
-    /// resolved.
+    /// command that takes one API. Its tools keep their names, which rules and patterns match. If
+    /// none is chosen, the names are reported when the settings are resolved.
     ///
     /// # Errors
     /// None of several is chosen, or more than one: their number and their names.

@@ -67,8 +67,8 @@ pub(crate) fn add_api(
 /// `--api` and `--config`, of every command that reads settings.
 #[derive(Clone, Default, Args)]
 pub(crate) struct ConfigFile {
-    /// One API of several, as NAME=SPEC; all its tools begin with NAME_. tools, check, call,
-    /// login, logout and bundle take NAME alone, which chooses one of the configuration file (repeatable)
+    /// One API of several, as NAME=SPEC; all its tools begin with NAME_. tools, check, call, login,
+    /// logout and bundle take NAME alone, which chooses one of the configuration file (repeatable)
     #[arg(
         long = "api",
         value_delimiter = ',',

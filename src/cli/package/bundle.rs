@@ -101,7 +101,7 @@ pub(crate) async fn run(command: &BundleCommand) -> Result<ExitCode, Failure> {
         ));
     }
     let unasked = settings.config.profile.confirmation_warning();
-    if let Some(warning) = unasked.filter(|_| settings.asks_client()) {
+    if let Some(warning) = unasked.filter(|_| settings.needs_client) {
         output::print_remark(&format!("warning: {warning}"));
     }
     let servers = server::declared_servers(document);
@@ -186,6 +186,8 @@ struct BundleSettings {
     beside: Map<String, Value>,
     /// The variables of headers and rules, for whose values the host asks the user.
     named_variables: BTreeSet<String>,
+    /// True if the client must ask its user about some calls.
+    needs_client: bool,
     /// The same settings, checked, without the values of the variables of headers.
     config: ApiConfig,
 }
@@ -238,6 +240,8 @@ impl BundleSettings {
         Problems::from(problems).check()?;
         let mut beside = config::given_settings(&agreed);
         beside.extend(rules.written);
+        let (checked, config) =
+            load::resolve_one_api(layered, SettingsUse::Bundle, LogLevel::Error)?;
         Ok(Self {
             given: CommandSettings {
                 api: given,
@@ -245,14 +249,9 @@ impl BundleSettings {
             },
             beside,
             named_variables,
-            config: load::resolve_one_api(layered, SettingsUse::Bundle, LogLevel::Error)?,
+            needs_client: checked.asked_by.needs_client(),
+            config,
         })
-    }
-
-    /// Returns true if the client asks its user about calls.
-    fn asks_client(&self) -> bool {
-        let by = self.beside.get("confirm_by");
-        self.config.options.annotate.confirm.is_on() && by.is_none_or(|by| by == "client")
     }
 
     /// The server for whose variables the host asks the user.
