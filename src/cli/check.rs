@@ -6,8 +6,9 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use super::each_api::{LoadedApis, UNREADABLE, load_each};
-use super::load::{self, LoadPurpose, Loaded, SettingsUse};
+use super::load::{LoadPurpose, Loaded};
 use super::log::Spinner;
+use super::settings::{self, SettingsUse};
 use super::{ConfigFile, help, output};
 use crate::api::{Api, ApiName};
 use crate::check::{self, Report, format};
@@ -49,7 +50,7 @@ enum CheckFormat {
 }
 
 pub(crate) async fn run(command: &CheckCommand) -> Result<ExitCode, Failure> {
-    let config = load::settings(
+    let config = settings::read(
         &command.settings,
         &command.config,
         SettingsUse::Inspect,

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::json;
 
-use super::load::{self, LoadPurpose, SettingsUse};
+use super::load::{self, LoadPurpose};
 use super::log::Spinner;
 use super::output;
+use super::settings::{self, SettingsUse};
 use crate::annotate::OutputSchemas;
 use crate::check::diff::{Impact, ToolChange, ToolFacts, compare, facts_of};
 use crate::config::settings::{CommandSettings, LogLevel, ServerSettings};
@@ -96,7 +97,8 @@ async fn tools_of(command: &DiffCommand, document: &str) -> Result<Vec<ToolFacts
     let mut settings = command.settings.clone();
     settings.api.document.spec = Some(document.into());
     let layered = LayeredSettings::read(&settings, &ServerSettings::default(), &command.config);
-    let (_, mut config) = load::resolve_one_api(layered, SettingsUse::Inspect, LogLevel::Error)?;
+    let (_, mut config) =
+        settings::resolve_one_api(layered, SettingsUse::Inspect, LogLevel::Error)?;
     // The usual output schemas describe replies and promise nothing; what the document promises is
     // compared.
     if config.options.annotate.output != OutputSchemas::Off {

@@ -25,6 +25,7 @@ mod operating_system;
 mod output;
 mod package;
 mod serve;
+mod settings;
 mod start;
 mod tools;
 

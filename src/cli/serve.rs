@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::each_api::slot_of;
 use super::end_signals::{EndSignals, INTERRUPTED};
 use super::install::entry::page_entries;
-use super::load::{self, SettingsUse};
 use super::log::LogDelivery;
+use super::settings::{self, SettingsUse};
 use super::start::start_apis;
 use super::{ServeCommand, observability};
 use crate::api::Api;
@@ -41,7 +41,7 @@ const ABANDONED_LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(command: &ServeCommand) -> Result<ExitCode, Failure> {
     let layered = LayeredSettings::read(&command.settings, &command.server, &command.config);
-    let Config { process, apis } = load::resolve(
+    let Config { process, apis } = settings::resolve(
         layered,
         SettingsUse::Serve,
         LogLevel::Info,

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::each_api::{LoadedApis, UNREADABLE, catalog_of, load_each, title_of};
 use super::listing::{self, Shown};
-use super::load::{self, LoadPurpose, SettingsUse};
+use super::load::LoadPurpose;
 use super::log::Spinner;
+use super::settings::{self, SettingsUse};
 use super::{ConfigFile, Failure, help, output};
 use crate::api::{Api, BoundTool, ToolIndex};
 use crate::caller::Caller;
@@ -67,7 +68,7 @@ enum ToolsFormat {
 }
 
 pub(crate) async fn run(command: &ToolsCommand) -> Result<ExitCode, Failure> {
-    let config = load::settings(
+    let config = settings::read(
         &command.settings,
         &command.config,
         SettingsUse::Inspect,

@@ -18,6 +18,7 @@ use self::caller::caller_of_tenant;
 use super::each_api::{ConfiguredApi, LoadedApis, catalog_of, load_each};
 use super::end_signals::{EndSignals, INTERRUPTED};
 use super::load::{self, LoadPurpose};
+use super::settings;
 use super::{ConfigFile, help, output};
 use crate::annotate::names;
 use crate::caller::{Caller, WaitPlace};
@@ -86,7 +87,7 @@ pub(crate) async fn run(command: &CallCommand) -> Result<ExitCode, Failure> {
     let given = GivenArguments::read(command.args.as_deref(), &command.arguments)
         .map_err(Failure::setting)?;
     let is_client = command.as_token_env.is_some();
-    let config = load::call_settings(
+    let config = settings::read_for_calls(
         &command.settings,
         &command.saved_files,
         &command.config,

@@ -12,8 +12,9 @@ use crate::check::{self, used_schemes};
 use crate::cli::ConfigFile;
 use crate::cli::check::require_server;
 use crate::cli::each_api::{self, ConfiguredApi, LoadedApis};
-use crate::cli::load::{self, LoadPurpose, Loaded, SettingsUse};
+use crate::cli::load::{LoadPurpose, Loaded};
 use crate::cli::log::LogDelivery;
+use crate::cli::settings::{self, SettingsUse};
 use crate::config::auth::settings::SchemeSettings;
 use crate::config::observability::shared_state::SharedStateSettings;
 use crate::config::overrides::variables_of_rules;
@@ -157,7 +158,7 @@ impl EntryNeeds {
     ) -> Result<Self, Failure> {
         let mut layered = LayeredSettings::read(given, server, file);
         let named = NamedVariables::take(&mut layered)?;
-        let Config { process, apis } = load::resolve(
+        let Config { process, apis } = settings::resolve(
             layered,
             SettingsUse::Serve,
             LogLevel::Error,

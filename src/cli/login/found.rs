@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::cli::ConfigFile;
 use crate::cli::each_api::load_each;
-use crate::cli::load::{self, LoadPurpose, SettingsUse};
+use crate::cli::load::LoadPurpose;
+use crate::cli::settings::{self, SettingsUse};
 use crate::config::settings::{CommandSettings, LogLevel};
 use crate::config::{ApiConfig, Problems, Transport};
 use crate::credentials::login::Login;
@@ -30,7 +31,7 @@ pub(super) async fn find_logins(
     file: &ConfigFile,
     scheme: Option<&str>,
 ) -> Result<FoundLogins, Failure> {
-    let config = load::settings(settings, file, SettingsUse::Prepare, LogLevel::Warn)?;
+    let config = settings::read(settings, file, SettingsUse::Prepare, LogLevel::Warn)?;
     refuse_mocks_and_tenants(&config.apis)?;
     let is_over_http = matches!(config.process.transport, Transport::Http { .. });
     let loaded = load_each(config.apis, LoadPurpose::SERVE).await?;

@@ -24,8 +24,9 @@ use crate::annotate::KnownClient;
 use crate::api::Api;
 use crate::api::about::AboutIcon;
 use crate::cli::check::require_server;
-use crate::cli::load::{self, LoadPurpose, SettingsUse};
+use crate::cli::load::{self, LoadPurpose};
 use crate::cli::operating_system::OperatingSystem;
+use crate::cli::settings::{self, SettingsUse};
 use crate::cli::{ConfigFile, output};
 use crate::config::about::{is_server_name, web_address};
 use crate::config::overrides::{secrets_of_rules, variables_of_rules};
@@ -241,7 +242,7 @@ impl BundleSettings {
         let mut beside = config::given_settings(&agreed);
         beside.extend(rules.written);
         let (checked, config) =
-            load::resolve_one_api(layered, SettingsUse::Bundle, LogLevel::Error)?;
+            settings::resolve_one_api(layered, SettingsUse::Bundle, LogLevel::Error)?;
         Ok(Self {
             given: CommandSettings {
                 api: given,
